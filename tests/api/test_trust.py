@@ -1,6 +1,7 @@
 """Files are data: no run, policy or settings file has code run, or anything written outside (SECURITY.md)."""
 
 import functools
+import os
 import shutil
 import tomllib
 
@@ -104,11 +105,14 @@ def test_an_agent_that_a_file_names_is_never_run(training, tmp_path, monkeypatch
     assert "Traceback" not in "".join(capsys.readouterr())
 
 
-def test_a_run_goes_on_only_under_the_configuration_it_was_begun_with(run):
-    path = run / "config.toml"
-    path.write_text(path.read_text().replace("gate_episodes = 20", "gate_episodes = 21"))
-    with pytest.raises(ff.RunDirError, match=r"config.toml: was changed since the run began"):
-        ff.resume(run, **QUIET)
+def test_a_run_goes_on_only_under_the_configuration_it_was_begun_with(run, training):
+    for folder, old in ((run, "gate_episodes = 20"), (training, "gate_episodes = 500")):
+        path = folder / "config.toml"
+        path.write_text(path.read_text().replace(old, "gate_episodes = 21"))
+        with pytest.raises(ff.RunDirError, match=r"config.toml: was changed since the run began"):
+            ff.resume(folder, quiet=True)
+        path.write_text(path.read_text().replace("gate_episodes = 21", old))
+        ff.resume(folder, **(QUIET if folder == run else {"quiet": True}))
 
 
 def test_a_changed_digit_of_a_trainings_result_is_noticed(trained, tmp_path, capsys):
@@ -135,6 +139,31 @@ def test_a_settings_file_does_not_name_code(run, bomb, tmp_path, capsys, command
 def test_where_code_lies_is_not_written_down(tmp_path):
     config = ff.make_config(backend="cyborg", cyborg="somewhere")
     assert config.game.cyborg == "somewhere" and "somewhere" not in config.model_dump_json()
+
+
+def test_a_run_with_links_pipes_or_devices_is_not_gone_on_with(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (run / "best").rename(run / "was-best")
+    (run / "best").symlink_to(tmp_path / "mine")
+    with pytest.raises(ff.RunDirError, match="best: is a link, a pipe or a device"):
+        ff.resume(run, **QUIET)
+    assert not list((tmp_path / "mine").iterdir())
+    (run / "best").unlink()
+    os.mkfifo(run / "trials.csv")
+    with pytest.raises(ff.RunDirError, match=r"trials\.csv: is a link, a pipe or a device"):
+        ff.resume(run, **QUIET)
+
+
+def test_pages_are_not_written_through_a_link(searched, tmp_path, capsys):
+    run = shutil.copytree(searched, tmp_path / "run")
+    shutil.rmtree(run / "replays")
+    (tmp_path / "mine").mkdir()
+    (run / "replays").symlink_to(tmp_path / "mine")
+    assert main(["report", str(run), "--replays"]) == 2
+    assert "replays: is a link" in capsys.readouterr().err and not list((tmp_path / "mine").iterdir())
+
+
+# ---------------------------------------------------------------- before anything is begun
 
 
 @pytest.mark.parametrize("verb", [ff.search, ff.train])

@@ -7,7 +7,7 @@ from searches import SHARED
 
 import fixfirst as ff
 from fixfirst.cli import main
-from fixfirst.reporter.texts import short_order
+from fixfirst.stats.answer import short_order
 
 TINY = ["--workflow", "none", "--total-episodes", "8", "--n-envs", "4", "--max-steps", "5"]
 

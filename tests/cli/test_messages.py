@@ -5,13 +5,14 @@ import shlex
 import shutil
 
 import pytest
-from approved import approve
 from searches import one_line
 from terminal import in_terminal
 
 import fixfirst as ff
 from fixfirst.cli import COMMANDS, main
+from fixfirst.cli.app import app
 from fixfirst.cli.misuse import as_typed
+from fixfirst.orders.order import NAMED_ORDERS
 from fixfirst.policy.policy_file import copy_policy, load_policy
 
 
@@ -20,12 +21,63 @@ def help_of(capsys, *command, flag="--help-all"):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_is_the_approved_text(command, capsys, monkeypatch):
-    """What people use, then everything: FIXFIRST_APPROVE=1 writes it anew."""
+# ---------------------------------------------------------------- help
+
+
+def test_commands_are_listed_in_the_order_of_use(capsys):
+    listed = re.findall(r"^│ ([a-z]+) ", help_of(capsys), re.M)
+    assert listed == list(COMMANDS) and listed[0] == "search"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_flag_is_described(command):
+    for argument in app[command].assemble_argument_collection(parse_docstring=True):
+        if argument.parse and argument.show:
+            assert argument.parameter.help, f"{command} {argument.name}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_stands_in_angle_brackets_which_the_renderer_would_eat(command):
+    texts = [argument.parameter.help or "" for argument in app[command].assemble_argument_collection(parse_docstring=True)]
+    assert not [text for text in (app[command].help, *texts) if re.search(r"<\w", text)]
+
+
+def test_the_main_flags_come_first_and_the_others_in_groups(capsys):
+    everything = help_of(capsys, "search")
+    rare = ["Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Attackers", "Files", "Workers"]
+    assert re.findall(r"╭─ ([\w ]+) ─", everything) == ["Settings", "Parameters", *rare]
+
+
+@pytest.mark.parametrize("command", ["search", "train"])
+def test_help_is_what_people_use_on_one_screen(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    texts = [help_of(capsys, *command.split(), flag=flag) for flag in ("--help", "--help-all")]
-    approve(f"help-{command or 'fixfirst'}.txt", "\n".join(dict.fromkeys(texts)))
+    brief, everything = help_of(capsys, command, flag="--help"), help_of(capsys, command)
+    flags = [re.findall(r"^│ (?:[ *]  )?(--[\w-]+)", told, re.M) for told in (brief, everything)]
+    assert flags[0][0] == "--total-episodes" and len(flags[0]) <= 14 and set(flags[0]) < set(flags[1])
+    assert len(brief.splitlines()) <= 45 and brief.splitlines()[-1] == f"--help-all shows all {len(flags[1])}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_switch_says_its_default(command, capsys):
+    """A switch is a flag after which no kind of value stands."""
+    entries = re.split(r"^│ (?:[ *]  )?(?=--)", help_of(capsys, command), flags=re.M)[1:]
+    switches = [entry for entry in entries if not re.match(r"--[\w-]+ [A-Z]", entry)]
+    assert switches and all(re.search(r"\[default:\s", entry) for entry in switches)
+
+
+def test_defaults_are_said_in_one_way(capsys):
+    told = " ".join(help_of(capsys, "search").replace("│", " ").split())
+    assert "default: 1,150,000, and 1,800,000 against" in told and "[default: 24,000]" in told
+    assert "[default: no]" in told and "None" not in told and "False" not in told
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "watch"])
+def test_named_orders_are_listed_where_one_is_expected(command, capsys):
+    told = help_of(capsys, command)
+    assert all(name in told for name in NAMED_ORDERS)
+
+
+# ---------------------------------------------------------------- messages
 
 
 MESSAGES = [
@@ -144,6 +196,9 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
     copy_policy(tmp_path / "run", tmp_path / "best", policy.workflow)  # as a search does with one that follows any
     evaluate[1] = str(tmp_path / "best")
     assert main([*evaluate, "--workflow", "reverse"]) == 0 and capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- terminals
 
 
 @pytest.mark.parametrize("command", ["evaluate", "conform"])

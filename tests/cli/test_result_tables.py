@@ -4,6 +4,7 @@ import csv
 import io
 
 import pytest
+from approved import approve
 
 import fixfirst as ff
 from fixfirst.base.tables import INTERVAL, Table
@@ -27,7 +28,7 @@ def test_a_table_is_escaped_and_rounded_for_latex_and_whole_for_csv():
         ]
     )
     assert table.to_csv() == "order,mean,low,high\na_b > c,-1.23456,-2.0,-1.0\n"
-    assert "<td>a_b &gt; c</td><td>-1.23</td>" in table._repr_html_()
+    assert '<td>a_b &gt; c</td><td class="number" data-value="-1.23456">\u22121.23</td>' in table._repr_html_()
 
 
 def test_pandas_is_asked_for_only_when_somebody_asks(monkeypatch):
@@ -47,18 +48,22 @@ def test_a_data_frame_has_the_rows_and_columns_of_the_csv():
     assert isinstance(frame, pandas.DataFrame)
 
 
-@pytest.mark.parametrize(
-    "command, rows, shown",
-    [
-        (["evaluate", "react-restore", *SMALL], 1, "red agent & steps & mean"),
-        (["evaluate", "sleep", "--leaderboard", "--episodes", "10"], 7, "CardiffUni, winner"),
-        (["compare", "sleep", "random", *SMALL], 1, "first & second & mean & 95 \\% interval & different & first restores"),
-    ],
-)
-def test_commands_write_both(command, rows, shown, tmp_path, capsys):
+ORDER = ["--workflow", "critical_first"]
+COMMANDS = {
+    "evaluate": (["evaluate", "react-restore", *SMALL], 1),
+    "evaluate-order": (["evaluate", "react-restore", *SMALL, *ORDER], 1),
+    "leaderboard": (["evaluate", "sleep", "--leaderboard", "--episodes", "10"], 7),
+    "compare": (["compare", "react-restore", "random", *SMALL], 1),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_commands_print_and_write_as_latex_is_what_was_approved(name, tmp_path, capsys):
+    command, rows = COMMANDS[name]
     assert main([*command, "--csv", str(tmp_path / "t.csv"), "--latex", str(tmp_path / "t.tex")]) == 0
+    printed = "".join(line.rstrip() + "\n" for line in capsys.readouterr().out.splitlines())
+    approve(f"{name}.txt", f"{printed}\n{(tmp_path / 't.tex').read_text()}")
     assert len(list(csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text())))) == rows
-    assert shown in (tmp_path / "t.tex").read_text()
     assert main([*command, "--csv", str(tmp_path / "nowhere" / "t.csv")]) == 2
     assert "cannot be written" in capsys.readouterr().err
 

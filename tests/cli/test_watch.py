@@ -20,7 +20,7 @@ from fixfirst.cli import main
 from fixfirst.game.game_config import Game
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
-from fixfirst.reporter.document import open_page
+from fixfirst.reporter.page import open_page
 from fixfirst.reporter.replay import replay_page, replay_text
 from fixfirst.settings.training import make_config
 

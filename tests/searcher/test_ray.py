@@ -37,7 +37,7 @@ from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import Finished, InlineScheduler
 from fixfirst.base.plans import MAX_NODES_LOST
 from fixfirst.cli import main
-from fixfirst.searcher.jobs import BaseJob, run_job
+from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.study import begin_search, run_searches
 from fixfirst.settings.search import search_config
 
@@ -160,9 +160,9 @@ def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
 
 def test_a_job_that_ran_elsewhere_leaves_the_files_of_one_that_ran_here(tmp_path):
     config = search_config(**LONG).warmup_config()
-    home, away = (BaseJob(tmp_path / name, config, 20, 0) for name in ("home", "away"))
-    assert run_job(home, lambda message: None, interrupt=False)
-    result, files = run_remote(pack_job(run_job, away), lambda message: None, interrupt=False)
+    home, away = (BaseJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
+    assert run_base(home, lambda message: None, interrupt=False)
+    result, files = run_remote(pack_job(run_base, away), lambda message: None, interrupt=False)
     assert result and not list(away.folder.glob("policy*"))  # it ran elsewhere
     collect_files(away.folder, files)
     assert files.keys() == {"policy.json", "policy.safetensors", "result.json"}
@@ -170,21 +170,22 @@ def test_a_job_that_ran_elsewhere_leaves_the_files_of_one_that_ran_here(tmp_path
         assert (away.folder / name).read_bytes() == (home.folder / name).read_bytes()
 
 
-def test_an_interrupted_job_elsewhere_sends_its_checkpoint_and_goes_on_from_it(tmp_path):
+def test_an_interrupted_job_elsewhere_sends_its_checkpoint_and_goes_on_from_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("fixfirst.searcher.jobs.TELL_EVERY_S", 0.0)  # a fast machine is done before it tells three times
     config = search_config(**LONG).warmup_config()
-    job = BaseJob(tmp_path / "job", config, 20, 0)
+    job = BaseJob(config, tmp_path / "job", 20, 0)
     interrupt, told = Switch(), []
 
     def tell(message):
         told.append(message)
         interrupt.thrown = len(told) == 3
 
-    result, files = run_remote(pack_job(run_job, job), tell, interrupt)
+    result, files = run_remote(pack_job(run_base, job), tell, interrupt)
     collect_files(job.folder, files)
     assert result is None and checkpoints(job.folder) == 2
     first = min(int(path.stem[-8:]) for path in job.folder.glob("checkpoint-*.json"))
     interrupt.thrown, told[:] = False, []
-    result, files = run_remote(pack_job(run_job, job), told.append, interrupt)
+    result, files = run_remote(pack_job(run_base, job), told.append, interrupt)
     collect_files(job.folder, files)
     assert result and checkpoints(job.folder) == 0
     assert min(message.episodes for message in told) > 4 * first  # updates of 4; those before were not played again
@@ -192,7 +193,7 @@ def test_an_interrupted_job_elsewhere_sends_its_checkpoint_and_goes_on_from_it(t
 
 @pytest.mark.parametrize("name", ["../../ledger.csv", "/etc/passwd", "checkpoint-1.json", "policy.pkl", ".lock"])
 def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
-    job = BaseJob(tmp_path / "job", search_config(**LONG).warmup_config(), 20, 0)
+    job = BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0)
     job.folder.mkdir()
     with pytest.raises(RunDirError, match="a file that no trial writes"):
         collect_files(job.folder, {name: b"", "policy.json": b"{}"})
@@ -200,7 +201,7 @@ def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
 
 
 def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
-    job = pack_job(run_job, BaseJob(tmp_path / "job", search_config(**LONG).warmup_config(), 20, 0))
+    job = pack_job(run_base, BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
     monkeypatch.setattr(remote_jobs.manifest, "versions", lambda: job.versions | {"torch": "1.0"})
     with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
         run_remote(job, lambda message: None, interrupt=False)

@@ -11,18 +11,15 @@ from answers import a_swap, an_answer
 from searches import SHARED, NoView
 
 import fixfirst as ff
-from fixfirst.base.errors import ConfigError
+from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
-from fixfirst.learner.training import Training
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import collect
-from fixfirst.reporter.report_answers import _how_section as how, _why_sections as why_sections
-from fixfirst.reporter.texts import settled, tier_name
+from fixfirst.reporter.answer_report import _why_sections as why_sections, how_section as how
 from fixfirst.runs.rows import ValueRow, read_rows
 from fixfirst.searcher import shared
-from fixfirst.searcher.histories import is_falling
-from fixfirst.searcher.shared import SharedSearch, worst_shortfall
+from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
 from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome
 from fixfirst.searcher.study import begin_search, run_searches
 from fixfirst.settings.search import search_config
@@ -98,7 +95,9 @@ def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_pat
     again = ff.search(out=tmp_path / "two", **SHARED, **QUIET, workers=2)
     assert again.answer == run.answer and everything(again.folder) == everything(run.folder)
 
-    whole, left = Training.step, 9
+    from fixfirst.searcher import jobs
+
+    whole, left = jobs.Training.step, 9
 
     def step(training):
         nonlocal left
@@ -107,7 +106,7 @@ def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_pat
             raise KeyboardInterrupt
         return whole(training)
 
-    monkeypatch.setattr(Training, "step", step)
+    monkeypatch.setattr(jobs.Training, "step", step)
     with pytest.raises(KeyboardInterrupt):
         ff.search(out=tmp_path / "cut", **SHARED, **QUIET, workers=1)
     left = -1
@@ -147,6 +146,10 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     (cut / "rounds.csv").write_text("".join(lines[:-3]))  # the last round is not complete
     assert ff.resume(cut, **QUIET, workers=1).answer == run.answer
     assert everything(cut) == everything(run.folder)
+    lost = next(number for number in range(4) if number not in players[1])
+    (cut / "rounds.csv").write_text("".join(line.replace(f"2,{min(players[1])},", f"2,{lost},") for line in lines))
+    with pytest.raises(RunDirError):
+        ff.resume(cut, **QUIET, workers=1)
 
 
 @pytest.mark.parametrize(
@@ -230,12 +233,14 @@ def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, ca
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
+        ("rounds.csv", ",0,", ",1,", "line 2"),
         ("rounds.csv", "\n", "\n2,0,x,1.0,1.0,0,\n", "line 2"),
         ("answer.json", '"price"', '"prize"', "answer.json: cannot be read (its document_sha256 is not"),
         ("answer.json", '"margin": 0.5', '"margin": 1e999', "answer.json: cannot be read"),
         ("answer.json", '"memory": "none"', '"memory": 5', "answer.json: cannot be read (its document_sha256 is not"),
         ("answer.json", "{", "[" * 20_000, "answer.json: cannot be read"),
         ("answer.json", '"replicates": 2', '"replicates": 3', "cannot be read (its document_sha256 is not that of"),
+        ("answer.json", '"margin": 0.5', '"margin": 0.50', "cannot be read (0.50 is a number that fixfirst would"),
     ],
 )
 def test_damaged_books_are_one_line_and_spoil_no_list(run, tmp_path, capsys, file, old, new, says):
@@ -289,7 +294,7 @@ def test_a_training_beside_a_search_is_reported_with_both_returns_and_the_answer
     assert document.headline == ("No answer yet.",)
     assert f"run: {run.answer.sentences[0]}" in document.answer
     (table,) = next(section.tables for section in document.sections if section.title == "The runs")
-    returns = {row[0].text: (row[3].value, row[4].text) for row in table.rows}
+    returns = {row["run"]: (row["return"], row["order"]) for row in table.dicts()}
     assert returns["run"] == (run.answer.orders[0].mean, f"No answer yet (best: {run.answer.orders[0].workflow})")
     assert returns["one"][0] == pytest.approx(ff.load_run(tmp_path / "one").evaluation.mean)
 
@@ -444,9 +449,9 @@ def test_the_answer_says_what_the_price_consists_of_and_which_orders_show_it():
     )
     assert answer.telling_orders == ("enterprise > user > op_server", "user > enterprise > op_server")
     assert replace(answer, swaps=(other,)).telling_orders is None and replace(answer, replicates=1).telling_orders is None
-    (section,) = [section for section in why_sections(answer, lambda make: make())]
-    assert [row[0].text for row in section.tables[0].rows] == ["enterprise", "Restore", "user", "op_server", "all together"]
-    assert [round(part, 2) for _, part, _, _ in section.figures[0].rows] == [3.12, 2.49, -1.64, 0.01]
+    (section,) = [section for section in why_sections(answer)]
+    assert [row[0] for row in section.tables[0].rows] == ["enterprise", "Restore", "user", "op_server", "all together"]
+    assert [round(part, 2) for _, part, _, _ in section.figures[0].numbers.rows] == [3.12, 2.49, -1.64, 0.01]
 
 
 def test_what_may_be_worth_more_than_the_margin_is_not_said_to_make_no_difference():
@@ -517,7 +522,7 @@ def test_before_there_is_an_answer_none_is_given(changes, sentences):
     """Two of the six orders that differ have user right before enterprise; each stands for 20."""
     waiting = an_answer(**changes)
     assert waiting.rule == "No answer yet" and not waiting.is_settled and waiting.sentences == sentences
-    excluded = [order.workflow for order in waiting.orders if tier_name(order, waiting) == "excluded"]
+    excluded = [line[0] for line in waiting.table().cells() if line[3] == "excluded"]
     assert all("user > enterprise" in order for order in excluded)
     assert len(excluded) == (2 if "are excluded" in "".join(sentences) else 0) and not an_answer().excluded
 
@@ -536,9 +541,13 @@ def test_types_whose_names_begin_alike_are_told_apart():
 
 def test_a_price_of_few_long_trainings_asks_for_more_of_them_not_for_longer_ones():
     falling, (settled_one, _) = a_swap("enterprise", "user", 4.3), an_answer().swaps
-    assert settled(falling, an_answer(replicates=1)) == "so far: more trainings"
-    assert settled(falling, an_answer(replicates=1, long_enough=False)) == "so far: train longer"
-    assert settled(falling, an_answer()) == "so far: train longer" and settled(settled_one, an_answer()) == "settled"
+
+    def over_training(**changes):
+        return [line[3] for line in an_answer(swaps=(falling, settled_one), **changes).swaps_table().cells()[1:]]
+
+    assert over_training(replicates=1) == ["so far: more trainings", "settled"]
+    assert over_training(replicates=1, long_enough=False) == ["so far: train longer", "settled"]
+    assert over_training() == ["so far: train longer", "settled"]
 
 
 def test_dropped_trainings_are_counted_and_why():
@@ -624,7 +633,7 @@ def test_seeds_that_disagree_are_said_to():
 def test_a_study_counts_the_episodes_of_all_searches():
     other = an_answer(spread=0.9, dropped=(0.5,))
     (table,) = how([an_answer(), other]).tables
-    facts = {row[0].text: row[1].text for row in table.rows}
+    facts = dict(table.rows)
     assert facts["training episodes, of all"] == f"{2 * other.episodes:,}"
     assert facts["trainings that began, of each search"] == "3 to 4"
     assert facts["standard deviation between two trainings"] == "0.10 to 0.90"

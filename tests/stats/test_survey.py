@@ -78,9 +78,17 @@ def test_that_no_order_matters_is_counted_like_a_rule_and_drawn_beside_the_other
     *rules, none = together.survey.all_tallies
     assert (none.rule, none.holds, none.told, none.open) == ("no order matters", 0, 3, 2)
     assert str(none) == "in 0 of 3 decided networks against b_line (95 %: 0 to 71 %; open in 2)"
-    drawn = tallies_figure([*rules, none])
-    assert [row[0] for row in drawn.rows] == [rule.name for rule in together.survey.rules] + ["no order matters"]
-    assert drawn.rows[2][2:] == (2, 1, 1, 1) and "enterprise before user: 3 of 4 (19 to 99 %)" in drawn.svg
+    drawn = tallies_figure([*rules, none], together.survey.table())
+    head, *lines = drawn.numbers.cells()
+    assert [line[0] for line in lines] == [rule.name for rule in together.survey.rules[1:]] + ["no order matters"]
+    assert head[3:7] == ["worth", "harmless", "wrong", "open"] and lines[1][2:7] == [
+        "3 of 4 (19 to 99 %)",
+        "2",
+        "1",
+        "1",
+        "1",
+    ]
+    assert "enterprise before user: 3 of 4 (19 to 99 %)" in drawn.svg
 
 
 def test_where_rules_are_drawn_the_page_says_what_wrong_ones_cost_and_what_decides():

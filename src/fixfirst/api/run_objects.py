@@ -44,23 +44,23 @@ class SearchRun(tables.Tabular):
 
     def __repr__(self) -> str:
         if not self.config.separate:
-            found = self._answer
+            found = self.search.answer
             return f"SearchRun({str(self.folder)!r}: {'not finished' if found is None else found.rule})"
         return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
 
     def table(self) -> tables.Table:
         """Return a row per order, the best first; without rows while there is no answer."""
-        if self._answer is not None:
-            return self._answer.table()
+        if self.search.answer is not None:
+            return self.search.answer.table()
         return self.search.table() if isinstance(self.search, PublishedSearch) else tables.Table((), ())
 
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it."""
-        return super()._repr_html_() if self._answer is None else self._answer._repr_html_()
+        return super()._repr_html_() if self.search.answer is None else self.search.answer._repr_html_()
 
     def tables(self) -> Sequence[tables.Table]:
         """Return the swaps, too."""
-        return super().tables() if self._answer is None else self._answer.tables()
+        return super().tables() if self.search.answer is None else self.search.answer.tables()
 
     @property
     def folder(self) -> Path:
@@ -71,26 +71,22 @@ class SearchRun(tables.Tabular):
         return self.search.config
 
     @property
-    def _answer(self) -> Answer | None:
-        return self.search.answer if isinstance(self.search, SharedSearch) else None
-
-    @property
     def answer(self) -> Answer:
         """The rule with its price. Raises RunDirError while it is not finished, and if it is of the published kind."""
-        if self._answer is None:
+        if self.search.answer is None:
             why = "one training per order gives a ranking instead" if self.config.separate else "it is not finished"
             raise errors.RunDirError(f"{self.folder} has no answer: {why}")
-        return self._answer
+        return self.search.answer
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All trials, also those that did not pass the gate; none where one network is trained for all orders."""
-        return tuple(self.search.trials) if isinstance(self.search, PublishedSearch) else ()
+        return tuple(self.search.trials)
 
     @property
     def standings(self) -> across_seeds.RankedTrials | None:
         """The ranking with what it rests on; None if no order passed the gate."""
-        return self.search.standings() if isinstance(self.search, PublishedSearch) else None
+        return self.search.standings()
 
     @property
     def ranking(self) -> Ranking:
@@ -192,7 +188,7 @@ class StudyRun(tables.Tabular):
     @property
     def answers(self) -> list[Answer]:
         """Of each search that is finished."""
-        return [run.answer for run in self.searches if run.search.rule]
+        return [run.answer for run in self.searches if run.search.answer is not None]
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""

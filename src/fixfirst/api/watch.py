@@ -13,8 +13,9 @@ from fixfirst.api.evaluate import play_all
 from fixfirst.base import arguments, errors
 from fixfirst.play import evaluation, rollout
 from fixfirst.policy.trained import Policy
-from fixfirst.reporter import description, replay as replay_page, report
-from fixfirst.reporter.document import open_page as show_page
+from fixfirst.reporter import description, replay as replay_page
+from fixfirst.reporter.page import open_page as show_page
+from fixfirst.reporter.readable_run import read_run
 from fixfirst.runs import layout
 from fixfirst.runs.run import Run
 
@@ -174,7 +175,7 @@ def write_replays(folder: Path) -> None:
 
     And one with the same episodes under two orders that differ in the swap that matters most.
     """
-    run = report.read_run(folder)
+    run = read_run(folder)
     whom: list[tuple[str, Path, str | None]] = []  # name, policy, order
     if run.answer is not None:
         whom = [(order.workflow, folder, order.workflow) for order in run.answer.orders]
@@ -193,7 +194,7 @@ def write_replays(folder: Path) -> None:
 def write_missing_why(folder: Path) -> None:
     """Write the page with the same episodes under two orders of a finished search, if its report has none to link to."""
     if not (folder / layout.replay_file(layout.WHY_PAGE)).exists():
-        _write_why(report.read_run(folder))
+        _write_why(read_run(folder))
 
 
 def _write_why(run: Run) -> None:
@@ -208,5 +209,7 @@ def _write_why(run: Run) -> None:
 def _replay_path(folder: Path, name: str) -> Path:
     """Return the page of a run with this name, in a folder that is there."""
     page = folder / layout.replay_file(name)
+    if page.parent.is_symlink():
+        raise errors.RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
     page.parent.mkdir(exist_ok=True)
     return page

@@ -1,15 +1,17 @@
-"""A table as a value: columns with names, rows of plain values; written as CSV, LaTeX or HTML, or given to pandas.
+"""A result as a table: one shape for files, terminals, notebooks and pages.
 
-Files hold every column with all its digits. People are shown the columns named in `shown`, with two digits, in which
-"95 % interval" stands for the columns low and high.
+Files hold every column with all its digits. People see the columns `shown`: a name stands for its values as they are, a
+`Column` says how the values of one row, of one column or of several, are written.
 """
 
 import csv
 import html
 import io
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +20,9 @@ from fixfirst.base import errors, files
 if TYPE_CHECKING:
     import pandas
 
-INTERVAL = "95 % interval"
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    ">": "$>$",
-    "<": "$<$",
-}
+NONE = "-"
+_MOST_LETTERS = 2_000  # of a cell
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", ">": "$>$", "<": "$<$"}
 _LATEX |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
 
 
@@ -50,7 +47,7 @@ class Tabular(ABC):
         table, text = self.table(), io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(table.columns)
-        writer.writerows(["" if value is None else value for value in row] for row in table.rows)
+        writer.writerows(["" if value is None else _joined(value) for value in row] for row in table.rows)
         return _written(text.getvalue(), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
@@ -66,60 +63,140 @@ class Tabular(ABC):
         return "\n".join(table.html() for table in self.tables())
 
 
+def plain(value: Any) -> str:
+    """Write a value: two digits unless it is whole."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    return str(_joined(value))
+
+
+def signed(value: float | None) -> str:
+    """Write a difference with its sign."""
+    return NONE if value is None else f"{value:+,.2f}"
+
+
+def percent(share: float | None) -> str:
+    """Write a share in per cent."""
+    return NONE if share is None else f"{100 * share:.1f} %"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Write an interval."""
+    return NONE if low is None or high is None else f"[{low:,.2f}, {high:,.2f}]"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What people see: a heading, and the values of one column or of several, written as one text."""
+
+    names: str | tuple[str, ...]
+    heading: str
+    write: Callable[..., str] = plain
+
+    def values(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        """Return what it writes of a row."""
+        return (row[self.names],) if isinstance(self.names, str) else tuple(row[name] for name in self.names)
+
+
+INTERVAL = Column(("low", "high"), "95 % interval", interval)
+
+
+class Link(str):
+    """A text that leads to a page, seen from the page it stands on."""
+
+    address: str
+
+    def __new__(cls, text: str, address: str) -> "Link":
+        link = super().__new__(cls, text)
+        link.address = address
+        return link
+
+
 @dataclass(frozen=True)
 class Table(Tabular):
     """Rows of plain values under named columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    shown: tuple[str, ...] = ()  # to people, of all columns; none: all of them
+    shown: tuple[str | Column, ...] = ()  # to people; none: all columns
     title: str = ""
 
     def table(self) -> "Table":
         """Return itself."""
         return self
 
+    def dicts(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    @cached_property
+    def _columns(self) -> list[Column]:
+        shown = self.shown or self.columns
+        return [Column(each, each.replace("_", " ")) if isinstance(each, str) else each for each in shown]
+
+    @cached_property
+    def values(self) -> list[list[tuple[Any, ...]]]:
+        """What is behind each cell that people see, row by row."""
+        return [[column.values(row) for column in self._columns] for row in self.dicts()]
+
     def cells(self) -> list[list[str]]:
-        """Return what people see: the names of the columns shown, then the rows."""
-        names = self.shown or self.columns
-        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-        return [[name.replace("_", " ") for name in names], *([_cell(name, row) for name in names] for row in rows)]
+        """Return what people see: the headings, then the rows."""
+        texts = [[c.write(*cell) for c, cell in zip(self._columns, row, strict=True)] for row in self.values]
+        lines = [[column.heading for column in self._columns], *texts]
+        return [[errors.printable(cell)[:_MOST_LETTERS] for cell in line] for line in lines]
+
+    @cached_property
+    def numeric(self) -> list[bool]:
+        """Which of the columns that people see read as numbers."""
+        columns = [*zip(*self.cells()[1:], strict=True)] or [()] * len(self._columns)
+        return [all(cell[:1] in "+-[0123456789" for cell in cells) and {*cells} != {NONE} for cells in columns]
 
     def latex(self) -> str:
         """Return a tabular; the document needs \\usepackage{booktabs}."""
-        head, *rows = [[_escaped(cell) for cell in line] for line in self.cells()]
-        kinds = ["l" if _is_text(column) else "r" for column in zip(*self.cells()[1:], strict=True)] or ["l"] * len(head)
-        lines = [" & ".join(line) + r" \\" for line in (head, *rows)]
+        head, *rows = [
+            " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in line) + r" \\" for line in self.cells()
+        ]
+        kinds = "".join("r" if number else "l" for number in self.numeric)
         title = [f"% {self.title}"] if self.title else []
-        rules = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
-        return "\n".join([*title, rf"\begin{{tabular}}{{{''.join(kinds)}}}", *rules, r"\end{tabular}"])
+        lines = [r"\toprule", head, r"\midrule", *rows, r"\bottomrule"]
+        return "\n".join([*title, rf"\begin{{tabular}}{{{kinds}}}", *lines, r"\end{tabular}"])
 
     def html(self) -> str:
-        """Return an HTML table."""
-        head, *rows = self.cells()
-        cells = ["".join(f"<th>{html.escape(cell)}</th>" for cell in head)]
-        cells += ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+        """Return an HTML table. On our pages cells with `data-value` are sorted by it."""
+        head, *texts = self.cells()
+        marks = [' class="number"' if number else "" for number in self.numeric]
+        heads = "".join(f'<th scope="col"{mark}>{html.escape(cell)}</th>' for cell, mark in zip(head, marks, strict=True))
+        lines = [
+            "".join(_html_cell(*cell) for cell in zip(row, values, marks, strict=True))
+            for row, values in zip(texts, self.values, strict=True)
+        ]
         title = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
-        return f"<table>{title}{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
+        body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
-def _cell(name: str, row: dict[str, Any]) -> str:
-    if name == INTERVAL and name not in row:
-        return "" if row["low"] is None or row["high"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
-    value = row[name]
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+def typeset(text: str) -> str:
+    """Write negative numbers with a real minus, for people who read a page."""
+    return re.sub(r"(?<![\w.-])-(?=[\d.])", "\u2212", text)
 
 
-def _is_text(cells: Sequence[str]) -> bool:
-    return not all(cell == "" or cell[0] in "-+[0123456789" for cell in cells)
+def _html_cell(text: str, values: tuple[Any, ...], mark: str) -> str:
+    first, text = values[0], html.escape(typeset(text))
+    if isinstance(first, Link):
+        text = f'<a href="{html.escape(first.address)}">{text}</a>'
+    return f'<td{mark} data-value="{first}">{text}</td>' if _is_number(first) else f"<td{mark}>{text}</td>"
 
 
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _joined(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _written(text: str, path: str | Path | None) -> str:

@@ -4,7 +4,7 @@ from fixfirst.cli.entry import main as main
 
 COMMANDS = {  # in the order of use, with the file of each
     "search": "running",
-    "train": "training",
+    "train": "running",
     "resume": "running",
     "runs": "runs",
     "report": "pages",

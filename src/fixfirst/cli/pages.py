@@ -15,7 +15,7 @@ from fixfirst.game import parts
 from fixfirst.game.game_config import Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.reporter import report
-from fixfirst.reporter.document import open_page
+from fixfirst.reporter.page import open_page
 from fixfirst.runs import layout
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def watch_command(
     """
     from fixfirst.api import watch
     from fixfirst.reporter import replay, screen
-    from fixfirst.reporter.document import open_page
+    from fixfirst.reporter.page import open_page
 
     if gif is not None:
         replay.check_gif(layout.check_output("gif", gif, policy))

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from fixfirst.base import errors, files
 from fixfirst.cli.app import Json, Whole, print_json
 from fixfirst.game import parts
-from fixfirst.game.scenario import SHIPPED_SCENARIOS, Scenario
+from fixfirst.game.scenario import Scenario
 from fixfirst.game.scenario_names import scenario_named
 from fixfirst.policy import decoy_slots
 from fixfirst.reporter import drawing
@@ -19,13 +19,7 @@ NEW, HOST_TABLE = "new", ".csv"
 
 
 def scenario_command(
-    file: Annotated[
-        str,
-        Parameter(
-            help=f"A scenario file, one that comes with fixfirst ({', '.join(SHIPPED_SCENARIOS)}), a CSV table of machines, "
-            "or the word new for a random one."
-        ),
-    ],
+    file: str,
     /,
     *,
     hosts: Annotated[Whole | None, Parameter(help="With new: how many.")] = None,
@@ -39,6 +33,9 @@ def scenario_command(
 
     Parameters
     ----------
+    file
+        A scenario file, one that comes with fixfirst (cage2, cage1, tiny, flat, office), a CSV table of machines, or the
+        word new for a random one.
     seed
         With new: the same seed gives the same network.
     images

@@ -57,7 +57,7 @@ class Recording:
     seed
         Decides all of it.
     scenario
-        The network, by its name or file; a copy of a file is kept beside the recording.
+        The network: cage2, cage1, tiny, flat, office, or a scenario file, of which a copy is kept beside the recording.
     """
 
     episodes: int = 100

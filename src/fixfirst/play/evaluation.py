@@ -262,7 +262,9 @@ class Comparisons(list[Paired], tables.Tabular):
         rows = tuple(
             (*(getattr(row, column) for column in columns), row.different, *row.restores, *row.removes) for row in self
         )
-        shown = ("red_agent", "steps", "first", "second", "mean", tables.INTERVAL, "different", *counted)
+        signed = tables.Column("mean", "second - first", tables.signed)
+        where = ("red_agent", *(("variant",) if len({row.variant for row in self}) > 1 else ()), "steps")
+        shown = (*where, "first", "second", signed, tables.INTERVAL, "different", *counted)
         return tables.Table((*columns, "different", *counted), rows, shown)
 
 
@@ -388,10 +390,10 @@ class LeaderboardScore(tables.Tabular):
 
     def tables(self) -> list[tables.Table]:
         """Return the leaderboard as the challenge shows it, with the published rows."""
-        columns = ("defender", *(column_name(*column) for column in LEADERBOARD_COLUMNS), "total", tables.INTERVAL)
-        interval = f"[{self.total.low:.2f}, {self.total.high:.2f}]"
-        ours = ("this one", *(cell.mean for cell in self.columns), self.total.mean, interval)
-        return [tables.Table(columns, (ours, *((row.name, *row.columns, row.total, "") for row in LEADERBOARD)))]
+        columns = ("defender", *(column_name(*column) for column in LEADERBOARD_COLUMNS), "total", "low", "high")
+        ours = ("this one", *(cell.mean for cell in self.columns), self.total.mean, self.total.low, self.total.high)
+        published = ((row.name, *row.columns, row.total, None, None) for row in LEADERBOARD)
+        return [tables.Table(columns, (ours, *published), (*columns[:-2], tables.INTERVAL))]
 
 
 def column_name(red_agent: str, steps: int) -> str:

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from fixfirst.base import errors
 from fixfirst.reporter.screen import PatientConsole
-from fixfirst.reporter.texts import short_order
 from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Trial
+from fixfirst.stats.answer import short_order
 
 if TYPE_CHECKING:
     from fixfirst.searcher.jobs import Message
@@ -200,8 +200,8 @@ class SearchView(ProgressLine):
         watched.ended = True
         if self._several:
             done = sum(one.ended for one in self._watched.values())
-            rule = f": {search.rule}" if search.rule else ""
-            self._event(watched, f"finished, {done} of {len(self._watched)}{rule}")
+            found = "" if getattr(search, "answer", None) is None else f": {search.answer.rule}"
+            self._event(watched, f"finished, {done} of {len(self._watched)}{found}")
 
     def chosen(self, search: Any, number: int, choice: "Choice") -> None:
         """A trial begins: the training of one order."""
@@ -215,8 +215,8 @@ class SearchView(ProgressLine):
         watched.orders[number] = str(choice.workflow)
         self._event(watched, f"trial {number}: {choice.workflow} ({_reason(choice)})")
 
-    def round_begins(self, search: Any, number: int, orders: int, best: tuple[str, float] | None) -> None:
-        """A round begins, in which all trainings are given some orders. best: the best one so far, and what it earns."""
+    def round_begins(self, search: Any, number: int, choices: "Sequence[Choice]") -> None:
+        """A round begins, in which all trainings are given these orders."""
         watched = self._watched[search.folder]
         if not watched.trained_before:
             self._go_on(watched, number - 1, f"round {number - 1} of {search.config.num_rounds}")
@@ -224,9 +224,13 @@ class SearchView(ProgressLine):
         used = self._used()
         rate = self._pace.rate(used - sum(one.used_before for one in self._watched.values()))
         left = f", {manifest.duration((self.total - used) / rate)} left" if rate and used < self.total else ""
-        count = f"{orders} order{'s'[: orders > 1]}"
-        leader = "" if best is None else f"; best so far {short_order(best[0], search.idle)}, {best[1]:.1f}"
-        self._event(watched, f"round {number} of {search.config.num_rounds}{left}: {count}{leader}")
+        orders = f"{len(choices)} order{'s'[: len(choices) > 1]}"
+        self._event(watched, f"round {number} of {search.config.num_rounds}{left}: {orders}{_best_so_far(search)}")
+
+    def crossing(self, search: Any) -> None:
+        """The rounds are done: every order is measured."""
+        how = " by cross-play" if search.config.can_settle else ""
+        self.measuring(search, f"measuring {len(search.orders)} orders{how}", len(search.orders) * search.config.replicates)
 
     def measuring(self, search: Any, what: str, count: int) -> None:
         """Something begins after the search's own training, of which there is so much to do."""
@@ -282,6 +286,15 @@ class SearchView(ProgressLine):
         lines = [line for one in shown for line in (self._named(one, one.phase), *one.lines())]
         before = sum(one.used_before for one in self._watched.values())
         self.show(self._used(), self._named(watched, watched.phase), lines, before=before)
+
+
+def _best_so_far(search: Any) -> str:
+    """Say which order has earned most after the rounds that are complete, and how much."""
+    if not search.rounds:
+        return ""
+    earned = search.values(search.rounds).mean(axis=0)
+    best = max(range(len(earned)), key=lambda order: earned[order])
+    return f"; best so far {short_order(str(search.orders[best]), search.idle)}, {earned[best]:.1f}"
 
 
 def _reason(choice: "Choice") -> str:

@@ -18,7 +18,7 @@ from fixfirst.base import errors, files
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter import drawing
-from fixfirst.reporter.document import as_data, fill, read_part
+from fixfirst.reporter.page import as_data, fill, read_part
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -1,6 +1,6 @@
 "use strict";
 // Click a column's title to sort by it, again for the other way round. Without JavaScript the tables are complete, as ranked.
-for (const table of document.querySelectorAll("table.sortable")) {
+for (const table of document.querySelectorAll(".sortable table")) {
   const body = table.tBodies[0];
   [...table.tHead.rows[0].cells].forEach((head, column) => {
     if (!head.textContent || body.rows.length < 2) return;

@@ -1,31 +1,19 @@
 """What commands print in the end: the answer of a search, a ranking, what seeds say together; or the same as JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from fixfirst.base import errors
-from fixfirst.base.tables import INTERVAL, Table
+from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
 from fixfirst.play import evaluation
-from fixfirst.reporter.screen import fitting_table, prose, results
-from fixfirst.reporter.texts import (
-    ACROSS_SEEDS_COLUMNS,
-    AFTER_ROUNDS,
-    ATTACKED,
-    adaptive_rows,
-    orders_across_seeds,
-    settled_under_attack,
-    short_order,
-    swap_name,
-    verdict_in_words,
-    verdict_over_seeds,
-)
+from fixfirst.reporter.screen import command_line, print_table, prose, results
+from fixfirst.reporter.verdicts import NOTHING_PASSED, verdict_in_words, verdict_over_seeds
 from fixfirst.runs import layout
 from fixfirst.stats import across_seeds, agreement
-from fixfirst.stats.answer import Adaptive, Answer
 from fixfirst.stats.evaluation import Evaluations
 
 if TYPE_CHECKING:
@@ -33,7 +21,7 @@ if TYPE_CHECKING:
     from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.shared import SharedSearch
 _MOST_ANSWERS = 12  # searches of a study whose tables are printed; of more, a line each
-MOST_ACROSS_SEEDS = 20
+_MOST_ROWS = 24  # of a table of orders
 
 
 def print_searches(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> None:
@@ -47,7 +35,7 @@ def print_searches(searches: "Sequence[study.AnySearch]", folder: Path, page: Pa
     else:
         _print_study(console, separate, folder)
     if page is not None:
-        print(f"report:      {page}")
+        command_line(console, f"report:      {page}")
     if len(shared) > 1:
         together = _together(shared)
         console.print()
@@ -59,8 +47,7 @@ def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page:
     report = {"report": None if page is None else str(page)}
     shared, separate = _by_kind(searches)
     if shared:
-        found = [(s.folder, s.answer) for s in shared if s.answer is not None]
-        documents = [{"run": str(run), **answer.document()} for run, answer in found]
+        documents = [{"run": str(s.folder), **s.answer.document()} for s in shared if s.answer is not None]
         if len(searches) == 1:
             return documents[0] | report
         together = _together(shared)
@@ -69,110 +56,13 @@ def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page:
             words |= {"networks": together.survey.document()}
         return {"study": str(folder), **words, "runs": documents} | report
     if len(searches) > 1:
-        comparisons = [
-            _comparison_document(comparison)
-            for comparison in across_seeds.compare_seeds([search.result for search in separate])
-        ]
-        return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": comparisons} | report
+        compared = [_comparison_document(c) for c in across_seeds.compare_seeds([search.result for search in separate])]
+        return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": compared} | report
     search = separate[0]
     standings = search.standings()
     rows = [] if standings is None else [asdict(row) | {"workflow": str(row.workflow)} for row in standings.ranking.rows]
     trials = [asdict(trial) for trial in search.trials]
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
-
-
-def _together(searches: "Sequence[SharedSearch]") -> agreement.Agreement:
-    """Say what those that are finished find together."""
-    finished = [(search.answer, search.network) for search in searches if search.answer is not None]
-    return agreement.Agreement.of([answer for answer, _ in finished], [network for _, network in finished])
-
-
-def _by_kind(searches: "Sequence[study.AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
-    """Part those with one network for all orders from those with a training per order."""
-    shared: Any = [search for search in searches if not search.config.separate]
-    separate: Any = [search for search in searches if search.config.separate]
-    return shared, separate
-
-
-# ---------------------------------------------------------------- answers
-
-
-def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None:
-    """Print the rule, what does not matter, the swaps, the orders, of every search."""
-    finished = [(search.folder.name, search.answer) for search in searches if search.answer is not None]
-    answers = [answer for _, answer in finished]
-    if len(answers) > _MOST_ANSWERS:
-        for name, answer in finished:
-            prose(console, f"{name}: {answer.sentences[0]}")
-        console.print(f"next:        {errors.command('report', searches[0].folder)}", soft_wrap=True)
-        return
-    worlds = [search.config.training.game.where for search in searches if search.answer is not None]
-    for (name, answer), where in zip(finished, worlds, strict=True):
-        if len(answers) > 1:
-            console.print(f"\n{name}:", highlight=False, soft_wrap=True)
-        _print_sentences(console, answer.sentences)
-        for table in answer.tables():
-            print_table(console, table)
-        if answer.adaptive is not None:
-            console.print(f"{answer.adaptive.lead}:", highlight=False)
-            for table in adaptive_tables(answer, answer.adaptive):
-                print_table(console, table)
-        facts = f"{answer.episodes:,} training episodes, {where}; {answer.trainings}"
-        console.print(facts, soft_wrap=True, highlight=False)
-    best, several = searches[0].folder / layout.BEST, len(searches) > 1
-    where = f"policies:    {searches[0].folder.parent}/*/{layout.BEST}" if several else f"policy:      {best}"
-    follow = "each follows" if several else "follows"
-    console.print(f"{where} ({follow} any order)\nnext:        {errors.command('evaluate', best)}", soft_wrap=True)
-
-
-def _print_sentences(console: Console, sentences: Sequence[str]) -> None:
-    """Print what a person should read, the first sentence bold."""
-    for number, text in enumerate(sentences):
-        # Where nobody watches, lines stay whole: a terminal would break them inside words.
-        console.print(text, style="bold" if number == 0 else None, soft_wrap=not console.is_terminal, highlight=False)
-
-
-# ---------------------------------------------------------------- a search with a training per order
-
-
-def _print_search(console: Console, search: "PublishedSearch") -> None:
-    found, tried = search.standings(), len({trial.workflow for trial in search.trials})
-    others = [trial for trial in search.trials if not trial.accepted]
-    game = search.config.training.game
-    facts = f"{search.used:,} training episodes, red agent {game.red_agent}, {game.where}"
-    prose(console, f"{len(search.trials)} trials, {tried} orders tried, {facts}")
-    if found is None:
-        console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
-        return
-    print_table(console, search.table())
-    if others:
-        names = ", ".join(sorted({trial.workflow for trial in others}))
-        prose(console, f"{len(others)} trials did not pass the gate: {names}")
-    prose(console, verdict_in_words(found.ranking))
-    console.print(
-        f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders."
-    )
-    best = search.folder / layout.BEST
-    console.print(f"best policy: {best}\nnext:        {errors.command('evaluate', best)}", soft_wrap=True)
-
-
-def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder: Path) -> None:
-    used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
-    variant = searches[0].config.training.game.variant
-    prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")
-    for one in across_seeds.compare_seeds([search.result for search in searches]):
-        console.print(f"\nred agent {one.red_agent}, {len(one.best)} seeds", style="bold")
-        for best in one.best:
-            found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
-            prose(console, f"seed {best.seed}: best {found}")
-        rows = orders_across_seeds(one)
-        console.print(fitting_table(ACROSS_SEEDS_COLUMNS, rows[:MOST_ACROSS_SEEDS], console.width))
-        if (more := len(rows) - MOST_ACROSS_SEEDS) > 0:
-            console.print(f"... and {more} more orders; --json lists all")
-        prose(console, verdict_over_seeds(one))
-    console.print(
-        f"policies: {folder}/*/{layout.BEST}\nnext:     {errors.command('evaluate', searches[0].folder)}", soft_wrap=True
-    )
 
 
 def _comparison_document(comparison: across_seeds.Comparison) -> dict[str, Any]:
@@ -190,24 +80,99 @@ def _comparison_document(comparison: across_seeds.Comparison) -> dict[str, Any]:
     }
 
 
+def _together(searches: "Sequence[SharedSearch]") -> agreement.Agreement:
+    """Say what those that are finished find together."""
+    finished = [(search.answer, search.network) for search in searches if search.answer is not None]
+    return agreement.Agreement.of([answer for answer, _ in finished], [network for _, network in finished])
+
+
+def _by_kind(searches: "Sequence[study.AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
+    """Part those with one network for all orders from those with a training per order."""
+    shared: Any = [search for search in searches if not search.config.separate]
+    separate: Any = [search for search in searches if search.config.separate]
+    return shared, separate
+
+
+def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None:
+    """Print the rule, what does not matter, the swaps, the orders, of every search."""
+    finished = [(search, search.answer) for search in searches if search.answer is not None]
+    if len(finished) > _MOST_ANSWERS:
+        prose(console, *(f"{search.folder.name}: {answer.sentences[0]}" for search, answer in finished))
+        command_line(console, f"next:        {errors.command('report', searches[0].folder)}")
+        return
+    for search, answer in finished:
+        if len(finished) > 1:
+            console.print()
+            command_line(console, f"{search.folder.name}:")
+        _print_sentences(console, answer.sentences)
+        for table in answer.tables():
+            _print_beginning(console, table)
+        if answer.adaptive is not None:
+            prose(console, f"{answer.adaptive.lead}:")
+            print_table(console, answer.adaptive.swaps_table())
+            _print_beginning(console, answer.adaptive.orders_table(answer))
+        where = search.config.training.game.where
+        command_line(console, f"{answer.episodes:,} training episodes, {where}; {answer.trainings}")
+    best = searches[0].folder / layout.BEST
+    policies = f"policies:    {searches[0].folder.parent}/*/{layout.BEST} (each follows any order)"
+    policy = policies if len(searches) > 1 else f"policy:      {best} (follows any order)"
+    command_line(console, policy, f"next:        {errors.command('evaluate', best)}")
+
+
+def _print_sentences(console: Console, sentences: Sequence[str]) -> None:
+    """Print what a person should read, the first sentence bold."""
+    for number, text in enumerate(sentences):
+        prose(console, text, style="" if number else "bold")
+
+
+def _print_beginning(console: Console, table: Table) -> None:
+    """Print a table of orders, which is cut off somewhere."""
+    print_table(console, replace(table, rows=table.rows[:_MOST_ROWS]))
+    if (more := len(table.rows) - _MOST_ROWS) > 0:
+        prose(console, f"... and {more} more; --json lists all")
+
+
+def _print_search(console: Console, search: "PublishedSearch") -> None:
+    """Print what a search with a training per order found."""
+    found, tried = search.standings(), len({trial.workflow for trial in search.trials})
+    game = search.config.training.game
+    facts = f"{search.used:,} training episodes, red agent {game.red_agent}, {game.where}"
+    prose(console, f"{len(search.trials)} trials, {tried} orders tried, {facts}")
+    if found is None:
+        prose(console, NOTHING_PASSED)
+        return
+    _print_beginning(console, search.table())
+    if others := [trial for trial in search.trials if not trial.accepted]:
+        names = ", ".join(sorted({trial.workflow for trial in others}))
+        prose(console, f"{len(others)} trials did not pass the gate: {names}")
+    prose(console, verdict_in_words(found.ranking))
+    prose(
+        console,
+        f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders.",
+    )
+    best = search.folder / layout.BEST
+    command_line(console, f"best policy: {best}", f"next:        {errors.command('evaluate', best)}")
+
+
+def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder: Path) -> None:
+    """Print what several of them say together."""
+    used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
+    variant = searches[0].config.training.game.variant
+    prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")
+    for one in across_seeds.compare_seeds([search.result for search in searches]):
+        console.print()
+        prose(console, f"red agent {one.red_agent}, {len(one.best)} seeds", style="bold")
+        for best in one.best:
+            found = "no order passed the gate" if best.workflow is None else f"{plain(best.mean)}  {best.workflow}"
+            prose(console, f"seed {best.seed}: best {found}")
+        _print_beginning(console, one.table())
+        prose(console, verdict_over_seeds(one))
+    command_line(
+        console, f"policies: {folder}/*/{layout.BEST}", f"next:     {errors.command('evaluate', searches[0].folder)}"
+    )
+
+
 # ---------------------------------------------------------------- evaluations
-
-
-def print_table(console: Console, table: Table) -> None:
-    """Print what people are shown of a table, as wide as the terminal is."""
-    columns, *rows = table.cells()
-    console.print(fitting_table(columns, rows, console.width, columns[0]))
-
-
-def adaptive_tables(answer: Answer, found: Adaptive) -> list[Table]:
-    """Return what swaps and orders are worth against attackers that learn, beside what orders earn otherwise."""
-    swaps = [(swap_name(s), s.price, s.low, s.high, settled_under_attack(s, found), *s.history) for s in found.swaps]
-    rounds = tuple(f"after round {number}" for number in range(len(found.swaps[0].history) if found.swaps else 0))
-    names = ("swap of neighbours", "worth", "low", "high", "over rounds", *rounds)
-    columns = ("order", f"against {answer.red_agent}", *((AFTER_ROUNDS,) if found.scripted else ()), ATTACKED)
-    orders = [(short_order(order.workflow, answer.idle), *cells) for order, *cells in adaptive_rows(answer, found)]
-    shown = (*names[:2], INTERVAL, *names[4:])
-    return [Table(names, tuple(swaps), shown), Table(columns, tuple(orders))]
 
 
 def print_evaluations(rows: Evaluations) -> None:
@@ -229,12 +194,24 @@ def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> 
     for a, b in zip(ours, theirs, strict=True):
         gap = evaluation.difference(a, b, margin)
         verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
-        rows.append((a.red_agent, a.steps, a.mean, b.mean, gap.mean, gap.low, gap.high, verdict))
-    columns = ("red_agent", "steps", "simulator", "CybORG", "difference", "low", "high", f"verdict at ±{margin:g}")
-    print_table(console, Table(columns, tuple(rows), (*columns[:5], INTERVAL, columns[-1])))
-    prose(
-        console, f"{theirs[0].episodes:,} episodes of each on CybORG, {ours[0].episodes:,} here; variant {ours[0].variant}"
-    )
+        errors_of_means = a.standard_error, b.standard_error
+        rates = ("-" if row.compliance is None else str(row.compliance.compliance) for row in (a, b))
+        rows.append((a.red_agent, a.steps, a.mean, b.mean, *errors_of_means, gap.mean, gap.low, gap.high, verdict, *rates))
+    columns = ("red_agent", "steps", "simulator", "CybORG", "error", "their_error", "difference", "low", "high")
+    shown: list[str | Column] = [
+        *columns[:2],
+        Column(("simulator", "error"), "simulator", "{:.2f} ± {:.2f}".format),
+        Column(("CybORG", "their_error"), "CybORG", "{:.2f} ± {:.2f}".format),
+        Column("difference", "difference", signed),
+        INTERVAL,
+        Column("verdict", f"verdict at ±{margin:g}"),
+    ]
+    if any(row.compliance is not None for row in ours):
+        shown += [Column("kept", "compliance, simulator"), Column("their_kept", "CybORG")]
+    print_table(console, Table((*columns, "verdict", "kept", "their_kept"), tuple(rows), tuple(shown)))
+    precise = "where they cost nothing and make the difference more precise"
+    counts = f"{theirs[0].episodes:,} episodes of each on CybORG and {ours[0].episodes:,} on the simulator"
+    prose(console, f"{counts}, {precise}; variant {ours[0].variant}")
 
 
 def print_comparison(rows: evaluation.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
@@ -243,30 +220,21 @@ def print_comparison(rows: evaluation.Comparisons, first: str, second: str, flag
     flags: with which `fixfirst watch` plays the same episodes.
     """
     console = results()
-    prose(console, f"first: {first}\nsecond: {second}")
+    prose(console, f"first: {first}", f"second: {second}")
     print_table(console, rows.table())
     for row in rows:
         name = f"{row.red_agent}, {row.variant}"
         parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
-        prose(console, f"{name}: {_verdict(row)}; by what is paid: {parts or 'nothing'}")
+        prose(console, f"{name}: {_verdict(row)}", f"{name}: second - first by what is paid: {parts or 'nothing'}")
         for side, worst in (("first", row.worst_of_first), ("second", row.worst_of_second)):
-            told = "; ".join(f"{e.number}: {e.first:.1f}, {e.second:.1f}" for e in worst)
-            prose(console, f"{name}: worst of the {side}, episode {told}")
-    prose(console, ", ".join(filter(None, (f"{rows[0].episodes:,} episodes against each, the same for both", rows.world))))
+            listed = "; ".join(f"{e.number}: first {e.first:.1f}, second {e.second:.1f}" for e in worst)
+            prose(console, f"{name}: worst of the {side}, episode {listed}")
+    variants = errors.list_words(list(dict.fromkeys(row.variant for row in rows)))
+    facts = (f"{rows[0].episodes:,} episodes against each, the same for both", f"variant {variants}", rows.world)
+    prose(console, ", ".join(filter(None, facts)))
     row, chosen = rows[0], ("--number", str(rows[0].worst_of_first[0].number))
     world = ("--red-agent", row.red_agent, "--variant", row.variant)
     prose(console, f"next: {errors.command('watch', first, '--beside', second, *chosen, *world, *flags)}")
-
-
-def print_leaderboard(standing: evaluation.LeaderboardScore) -> None:
-    """Print six columns and their total, beside the published ones."""
-    console = results()
-    for table in (*standing.tables(), standing.table()):
-        print_table(console, table)
-    for row in evaluation.LEADERBOARD:
-        lead = standing.lead(row)
-        prose(console, f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
-    prose(console, f"{standing.columns[0].episodes:,} episodes against each; published: {evaluation.LEADERBOARD_SOURCE}")
 
 
 def _verdict(row: evaluation.Paired) -> str:
@@ -277,6 +245,19 @@ def _verdict(row: evaluation.Paired) -> str:
     if row.different:
         return f"the {'second' if row.mean > 0 else 'first'} is better by {abs(row.mean):.2f}; {luck}"
     return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
+
+
+def print_leaderboard(standing: evaluation.LeaderboardScore) -> None:
+    """Print six columns and their total, beside the published ones."""
+    console = results()
+    for table in (*standing.tables(), standing.table()):
+        print_table(console, table)
+    for row in evaluation.LEADERBOARD:
+        lead = standing.lead(row)
+        prose(console, f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
+    played = f"{standing.columns[0].episodes:,} episodes against each, variant {standing.columns[0].variant}"
+    prose(console, f"B: b_line, M: meander, with the steps of an episode; {played}")
+    prose(console, f"published: {evaluation.LEADERBOARD_SOURCE}")
 
 
 def standing_document(standing: evaluation.LeaderboardScore) -> dict[str, Any]:

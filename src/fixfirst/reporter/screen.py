@@ -1,12 +1,15 @@
-"""Tables and lines that fit the terminal they are printed on."""
+"""Texts and tables that fit the terminal they are printed on. Whatever names they hold, a terminal obeys none of it."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import Literal
 
+from rich import table as rich_table
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+from fixfirst.base import errors
+from fixfirst.base.tables import Table
 
 NARROW = 20  # characters in which an order takes three lines
 PLAIN_WIDTH = 240  # of tables that go to a file: room for an order of 13 hosts
@@ -29,41 +32,58 @@ def results() -> Console:
     return console
 
 
-def prose(console: Console, text: str) -> None:
-    """Print a text: on a terminal broken between words, elsewhere one line however long."""
-    console.print(text, soft_wrap=not console.is_terminal, highlight=False)
+def prose(console: Console, *lines: str, style: str = "") -> None:
+    """Print texts: on a terminal broken between words, elsewhere a line each, however long."""
+    for line in lines:
+        console.print(Text(errors.printable(line), style), soft_wrap=not console.is_terminal)
 
 
-def folded(lines: Sequence[str], width: int) -> str:
-    """Fold lines to a width, between words."""
-    fill = textwrap.TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
-    return "\n".join(fill(line) if len(line) > width else line for line in lines)
+def command_line(console: Console, *lines: str) -> None:
+    """Print what is to be copied: never broken."""
+    for line in lines:
+        console.print(Text(errors.printable(line)), soft_wrap=True)
 
 
 def fitted(lines: Sequence[str]) -> str:
-    """Fold lines for stdout to the width of the terminal; elsewhere they stay as long as they are."""
+    """Fold lines for stdout to the width of the terminal, between words; elsewhere they stay as long as they are."""
     console = results()
-    return folded(lines, console.width) if console.is_terminal else "\n".join(lines)
+    if not console.is_terminal:
+        return "\n".join(lines)
+    fold = textwrap.TextWrapper(console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
+    return "\n".join(fold(line) if len(line) > console.width else line for line in lines)
 
 
-def fitting_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, cut: str = "order") -> Table:
-    """Build a table within `width`.
+def print_table(console: Console, table: Table) -> None:
+    """Print what people see of a table, as wide as the terminal is; what does not fit beside stands below."""
+    if table.rows:
+        for part in fitting_tables(table, console.width):
+            console.print(part)
 
-    Where that does not suffice, the column `cut` takes up to three lines, broken between words; then the last columns are
-    left out, and at last that column takes as many lines as it needs. Columns up to it are aligned left, as texts are.
+
+def fitting_tables(table: Table, width: int) -> list[rich_table.Table]:
+    """Lay a table out within `width`.
+
+    Where that does not suffice, the first column takes up to three lines, broken between words; then the last columns stand
+    in a table of their own, after the first column again.
     """
-    needs = [2 + max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]  # 2: the space around
-    left = columns.index(cut) + 1
-    narrow = min(needs[left - 1], 2 + NARROW)
-    while sum(needs) - needs[left - 1] + narrow > width and len(needs) > left + 1:
-        needs.pop()
-    words = max(len(word) for row in (columns, *rows) for word in row[left - 1].split())
-    needs[left - 1] = max(2 + words, needs[left - 1] - max(0, sum(needs) - width))
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for place, room in enumerate(needs):
-        justify: Literal["left", "right"] = "left" if place < left else "right"
-        wraps = place == left - 1
-        table.add_column(columns[place], justify=justify, no_wrap=not wraps, overflow="fold", width=room - 2)
-    for cells in rows:
-        table.add_row(*map(Text, cells[: len(needs)]))
-    return table
+    lines = table.cells()
+    needs = [2 + max(map(len, cells)) for cells in zip(*lines, strict=True)]  # 2: the space around
+    words = 2 + max(len(word) for line in lines for word in line[0].split() or [""])
+    least = max(words, min(needs[0], 2 + NARROW))
+    parts: list[list[int]] = [[]]
+    for column in range(1, len(needs)):
+        if parts[-1] and least + sum(needs[c] for c in parts[-1]) + needs[column] > width:
+            parts.append([])
+        parts[-1].append(column)
+    tables = []
+    for part in parts:
+        laid_out = rich_table.Table(box=None, padding=(0, 1), header_style="bold")
+        first = min(needs[0], max(least, width - sum(needs[column] for column in part)))
+        for column in (0, *part):
+            justify: Literal["left", "right"] = "right" if table.numeric[column] else "left"
+            room = (needs[column] if column else first) - 2
+            laid_out.add_column(Text(lines[0][column]), justify=justify, no_wrap=column > 0, overflow="fold", width=room)
+        for cells in lines[1:]:
+            laid_out.add_row(*(Text(cells[column]) for column in (0, *part)))
+        tables.append(laid_out)
+    return tables

@@ -9,17 +9,15 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fixfirst.base import errors, files, plans, seeds, tables
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.rows import Trial
-from fixfirst.searcher.jobs import BaseJob, run_job
+from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Strategy, StrategyConfig, TrialOutcome
-from fixfirst.searcher.trials import TrialJob
-from fixfirst.searcher.view import View
 from fixfirst.settings.search import SearchConfig
 from fixfirst.stats import across_seeds
 
@@ -33,6 +31,7 @@ class PublishedSearch:
     config: SearchConfig
     folder: Path
     trials: list[Trial] = field(default_factory=list)
+    answer: None = None  # what one network for all orders ends with
     _ranked: tuple[int, across_seeds.RankedTrials | None] = (
         0,
         None,
@@ -72,8 +71,6 @@ class PublishedSearch:
         if self._ranked[0] != len(self.trials):
             self._ranked = len(self.trials), across_seeds.rank_trials(self.trials, self.scheme, self.config.test_episodes)
         return self._ranked[1]
-
-    rule = ""  # a ranking is no rule
 
     @property
     def is_done(self) -> bool:
@@ -147,28 +144,20 @@ class PublishedSearch:
 
     def table(self) -> tables.Table:
         """Return a row per order that passed the gate, the best first."""
-        found, red_agent = self.standings(), self.config.training.game.red_agent
-        best = {trial.workflow: trial for trial in sorted(self.trials, key=lambda trial: trial.return_mean or 0.0)}
-        ranked = () if found is None else found.ranking.rows
-        rows = [
-            (str(r.workflow), red_agent, r.mean, r.low, r.high, r.maybe_best, best[str(r.workflow)].compliance)
-            for r in ranked
-        ]
-        columns = ("order", "red_agent", "mean", "low", "high", "maybe_best", "compliance")
-        return tables.Table(columns, tuple(rows), ("order", "mean", tables.INTERVAL, "maybe_best", "compliance"))
+        return across_seeds.ranking_table(self.standings(), self.trials, self.config.training.game.red_agent)
 
     # ---- as a plan of jobs
 
-    def plan(self, view: View, session: manifest.Session, opened: ExitStack) -> plans.Plan[None]:
+    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> plans.Plan[None]:
         """Plan the warm-up, then rounds of trials."""
         logs = SearchLogs(self.folder, self.config, self.trials, self.used, opened)
         return self._jobs(view, session, logs)
 
-    def _jobs(self, view: View, session: manifest.Session, logs: "SearchLogs") -> plans.Plan[None]:
+    def _jobs(self, view: Any, session: manifest.Session, logs: "SearchLogs") -> plans.Plan[None]:
         config = self.config
-        warmup = BaseJob(self.folder / layout.WARMUP, config.warmup_config(), config.test_episodes, config.seed)
-        if config.warmup_budget:
-            yield from plans.gather({layout.WARMUP_KEY: plans.Task(run_job, warmup, "warm-up")})
+        warmup = BaseJob(config.warmup_config(), self.folder / layout.WARMUP, config.test_episodes, config.seed)
+        if config.warmup_budget and not warmup.is_done():
+            yield from plans.gather({layout.WARMUP_KEY: plans.Task(run_base, warmup, "warm-up")})
         while budgets := self.next_budgets():
             first = len(self.trials)
             with session.choosing():
@@ -181,7 +170,7 @@ class PublishedSearch:
                 logs.write_choice(number, first, choice)
                 view.chosen(self, number, choice)
             logs.sync_choices()
-            tasks = {n: plans.Task(run_job, job, f"trial {n}", may_fail=True) for n, job in chosen.items()}
+            tasks = {n: plans.Task(run_trial, job, f"trial {n}", may_fail=True) for n, job in chosen.items()}
             results: dict[int, Trial | plans.Lost] = {}
             while len(self.trials) < first + len(chosen):
                 number, result = yield tasks
@@ -255,7 +244,7 @@ class SearchLogs:
 
     def write_choice(self, number: int, first: int, choice: Choice) -> None:
         """Write a row that lets a reader redo the choice from the ledger's rows before `first`."""
-        self._choices.write(choice.row(number, first))
+        self._choices.write(choice_row(number, first, choice))
 
     def sync_choices(self) -> None:
         self._choices.sync()
@@ -278,3 +267,14 @@ class SearchLogs:
             for episode in rows.iterate_rows(own / layout.EPISODE_LOG, rows.EpisodeRow):
                 self._episodes.write(episode)
             self._episodes.sync()
+
+
+def choice_row(number: int, first: int, choice: Choice) -> rows.ChoiceRow:
+    """Return a choice with what the strategy believed. number: of the trial; first: of its round."""
+    beliefs: dict[str, Any] = {"workflow": str(choice.workflow)}
+    for place, candidate in enumerate(choice.top, start=1):
+        numbers = {name: getattr(candidate, name) for name in ("ucb", "mean", "std")}
+        beliefs |= numbers if place == 1 else {}
+        of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **numbers}
+        beliefs |= {f"top{place}_{name}": value for name, value in of_place.items()}
+    return rows.ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **beliefs)

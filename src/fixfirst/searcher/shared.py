@@ -13,7 +13,7 @@ Like every search it is a plan of jobs, depends on its ledger (rounds.csv) only,
 with any number of workers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import permutations
@@ -25,24 +25,25 @@ import numpy as np
 
 from fixfirst.base import errors, plans, seeds
 from fixfirst.game.game_config import Game
-from fixfirst.orders.order import NetworkFacts, Pair, UnitScheme, Workflow
+from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
 from fixfirst.play.turns import Player
 from fixfirst.policy import policy_file
-from fixfirst.policy.network import Weights
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.trained import Policy
 from fixfirst.runs import layout, manifest, rows
-from fixfirst.searcher.histories import is_falling, swap_prices, with_history
-from fixfirst.searcher.jobs import BaseJob, SearchJob, run_job
-from fixfirst.searcher.replicates import CLOSER, CrossJob, RoundJob, RoundResult, State
+from fixfirst.runs.rows import Trial
+from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
+from fixfirst.searcher.published import choice_row
 from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome, neighbours
-from fixfirst.searcher.view import View
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import pricing
 from fixfirst.stats.answer import Adaptive, Answer
 
 MOST_PROMPTS = 24  # orders that cross-play tries to tell
+STILL_FALLING = 0.1  # points
+BEYOND_CHANCE = 3  # standard errors, of few trainings
 _LEAST_SPREAD = 0.1  # between trainings, that the strategy reckons with at least
 HELD_EPISODES = 1_000  # to find out which unit types red ever holds
 
@@ -56,6 +57,7 @@ class SharedSearch:
     ledger: list[rows.ValueRow] = field(default_factory=list)  # of complete rounds
     idle: tuple[str, ...] = ()
     answer: Answer | None = None
+    trials: tuple[Trial, ...] = ()  # what the published search ends with
 
     def __post_init__(self) -> None:
         self.add_rows(())
@@ -107,13 +109,10 @@ class SharedSearch:
 
     @property
     def is_done(self) -> bool:
-        """Is there nothing left to do?"""
         return self.answer is not None
 
-    @property
-    def rule(self) -> str:
-        """What it has found; empty while there is no answer."""
-        return "" if self.answer is None else self.answer.rule
+    def standings(self) -> None:
+        """What the published search has: there is no ranking of single trials."""
 
     def _shortfalls(self) -> np.ndarray:
         """[N] the largest shortfall of each training that began to the best one, over all groups "a before b", after the
@@ -135,6 +134,8 @@ class SharedSearch:
     def values(self, after: int) -> np.ndarray:
         """[R, W] what every order earned after a round, in each replicate; NaN where it was not played."""
         return self._earned[after][self.kept_trainings()]
+
+    # ---- choosing
 
     def choose(self) -> list[Choice]:
         """Return the orders of the next round, from what the last one showed."""
@@ -198,18 +199,18 @@ class SharedSearch:
         """What can be compared of its network."""
         return NetworkFacts.of(self.scheme)
 
+    # ---- jobs
+
     def base_job(self, number: int) -> BaseJob:
         folder = layout.replicate_folder(self.folder, number) / "base"
-        return BaseJob(folder, self.config.base_config(number), 2, self.config.seed)
+        return BaseJob(self.config.base_config(number), folder, 2, self.config.seed)
 
     def training_config(self, number: int) -> TrainConfig:
         """Return how a training goes on with orders."""
         any_order = " > ".join(sorted(self.scheme.names, key=self.idle.__contains__))  # idle ones come last
         return self.config.orders_config(number, self.idle, any_order)
 
-    def round_job(
-        self, number: int, start: Weights, state: State | None, orders: Sequence[Workflow], played_orders: Sequence[Workflow]
-    ) -> RoundJob:
+    def round_job(self, number: int, orders: Sequence[Workflow], played_orders: Sequence[Workflow]) -> RoundJob:
         config = self.config
         episodes = min(config.watch_episodes, config.round_episodes) // len(played_orders)
         return RoundJob(
@@ -217,8 +218,7 @@ class SharedSearch:
             round=self.rounds + 1,
             config=self.training_config(number),
             folder=layout.replicate_folder(self.folder, number),
-            start=None if self.rounds else start,
-            state=state,
+            parent_policy=self.base_job(number).folder,
             orders=tuple(orders),
             played_orders=tuple(played_orders),
             since=config.round_episodes * self.rounds,
@@ -227,7 +227,7 @@ class SharedSearch:
             seed=config.seed,
         )
 
-    def cross_job(self, number: int, state: State | None) -> CrossJob:
+    def cross_job(self, number: int) -> CrossJob:
         config = self.config
         earned, most = self.values(self.rounds).mean(axis=0), config.measure_episodes
         best_first = [self.orders[w] for w in np.argsort(-earned, kind="stable")]
@@ -237,7 +237,6 @@ class SharedSearch:
             number=number,
             config=self.training_config(number),
             folder=layout.replicate_folder(self.folder, number),
-            state=state,
             trained=config.round_episodes * self.rounds,
             prompts=tuple(best_first[:MOST_PROMPTS]) if config.can_settle else (),
             enforced_orders=tuple(self.orders),
@@ -246,38 +245,42 @@ class SharedSearch:
             seed=config.seed,
         )
 
-    def plan(self, view: View, session: manifest.Session, opened: ExitStack) -> plans.Plan[None]:
+    def plan(self, view: Any, session: manifest.Session, files: ExitStack) -> plans.Plan[None]:
         """Bases without an order, rounds with orders, cross-play, the answer."""
         if self.is_done:
             session.finished = True
             return
-        numbers = range(self.config.trainings)
-        bases = yield from plans.gather(_tasks({n: self.base_job(n) for n in numbers}))
-        self.idle = idle_units([bases[n] for n in numbers], self.config.training.game, self.scheme, self.config.seed)
-        states = yield from self._rounds(bases, view, session, opened)
-        how = " by cross-play" if self.config.can_settle else ""
-        view.measuring(self, f"measuring {len(self.orders)} orders{how}", len(self.orders) * self.config.replicates)
-        crosses = {n: self.cross_job(n, states.get(n)) for n in self.kept_trainings()}
-        results = yield from plans.gather(_tasks(crosses))
-        measured = [results[n] for n in crosses]
+        bases = [self.base_job(number) for number in range(self.config.trainings)]
+        yield from plans.gather(
+            {n: plans.Task(run_base, job, f"replicate {n}") for n, job in enumerate(bases) if not job.is_done()}
+        )
+        policies = [load_policy(job.folder) for job in bases]
+        self.idle = idle_units(policies, self.config.training.game, self.scheme, self.config.seed)
+        yield from self._rounds(view, session, files)
+        view.crossing(self)
+        crosses = {number: self.cross_job(number) for number in self.kept_trainings()}
+        results = yield from plans.gather({n: plans.Task(run_cross, job, f"replicate {n}") for n, job in crosses.items()})
+        measured = [results[number] for number in crosses]
         answer = self.conclude(measured)
         if self.config.exploit:
             answer = replace(answer, adaptive=(yield from self._exploit(view)))
         best = Workflow.parse(answer.orders[0].workflow, self.scheme)
         earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
+        for job in crosses.values():
+            restore_policy(job)  # whoever read its result only has not looked at it
         policy_file.copy_policy(list(crosses.values())[int(np.argmax(earned))].folder, self.folder / layout.BEST, best)
         answer.write(self.folder)
         self.answer = answer
         session.finished = True
 
-    def _exploit(self, view: View) -> plans.Plan[Adaptive]:
+    def _exploit(self, view: Any) -> plans.Plan[Adaptive]:
         """Let attackers learn against replicates, and price orders anew."""
         config = self.config
         trainings = {n: self.training_config(n) for n in self.kept_trainings()[: config.exploit_replicates]}
         from fixfirst.searcher import exploiting  # attackers that learn: only they need it
 
         plan = exploiting.Exploiting(config, self.folder, trainings, tuple(self.orders))
-        measured, scripted = yield from plan.plan(lambda what, count: view.measuring(self, what, count))
+        measured, scripted = yield from plan.plan(self, view)
         seed = seeds.stream_seed(config.seed, "adaptive")
         return exploiting.price_adaptive(
             measured, scripted, self._relevant, config.margin, seed, long_enough=config.exploits_long
@@ -288,30 +291,22 @@ class SharedSearch:
         """Unit types that red ever holds."""
         return [unit for unit in range(self.scheme.size) if unit not in self.idle_ids]
 
-    def _rounds(
-        self, bases: Mapping[int, Policy], view: View, session: manifest.Session, opened: ExitStack
-    ) -> plans.Plan[dict[int, State | None]]:
-        """Train and play in rounds; return the states of the trainings, if there was a round."""
+    def _rounds(self, view: Any, session: manifest.Session, files: ExitStack) -> plans.Plan[None]:
         ledger = rows.CsvLog(self.folder / layout.ROUNDS, rows.ValueRow, lambda row: row.round <= self.rounds)
-        opened.callback(ledger.close)
+        files.callback(ledger.close)
         choices_log = rows.CsvLog(self.folder / layout.CHOICES, rows.ChoiceRow, lambda row: row.round <= self.rounds)
-        opened.callback(choices_log.close)
-        states: dict[int, State | None] = {}
+        files.callback(choices_log.close)
         while self.rounds < self.config.num_rounds:
             with session.choosing():
                 choices = self.choose()
             number = self.rounds + 1
             for place, choice in enumerate(choices):
-                choices_log.write(choice.row(place, number))
+                choices_log.write(choice_row(place, number, choice))
             choices_log.sync()
-            view.round_begins(self, number, len(choices), self._best_so_far())
-            orders = self.turns(choices)
-            played = list(dict.fromkeys([*self.orders, *(choice.workflow for choice in choices)]))
-            rounds = {
-                n: self.round_job(n, bases[n].weights, states.get(n), orders, played) for n in self.trainings_of(number)
-            }
-            results: dict[int, RoundResult] = yield from plans.gather(_tasks(rounds))
-            states = {n: result.state for n, result in results.items()}
+            view.round_begins(self, number, choices)
+            orders, played = self.turns(choices), dict.fromkeys([*self.orders, *(choice.workflow for choice in choices)])
+            rounds = {n: self.round_job(n, orders, list(played)) for n in self.trainings_of(number)}
+            results = yield from plans.gather({n: plans.Task(run_round, job, f"replicate {n}") for n, job in rounds.items()})
             values = [
                 rows.ValueRow(
                     round=number,
@@ -321,22 +316,15 @@ class SharedSearch:
                     standard_error=one.standard_error,
                 )
                 for n in rounds
-                for one in results[n].results
+                for one in results[n]
             ]
             values[-1] = replace(values[-1], last=1)
             for row in values:
                 ledger.write(row)
             ledger.sync()
             self.add_rows(values)
-        return states
 
-    def _best_so_far(self) -> tuple[str, float] | None:
-        """Return the order that has earned most after the rounds that are complete, and how much."""
-        if not self.rounds:
-            return None
-        earned = self.values(self.rounds).mean(axis=0)
-        best = int(earned.argmax())
-        return str(self.orders[best]), float(earned[best])
+    # ---- the answer
 
     def conclude(self, measured: Sequence[Sequence[pricing.OrderResult]]) -> Answer:
         """Return the answer, from what every replicate earned under every order, [R][W]."""
@@ -345,7 +333,7 @@ class SharedSearch:
         seed = seeds.stream_seed(config.seed, "answer")
         prices = pricing.price(measured, relevant, config.margin, seed, sure=config.can_settle)
         histories, game = self._histories(relevant), config.training.game
-        swaps = tuple(self._add_history(swap, histories) for swap in prices.swaps)
+        swaps = tuple(_with_history(swap, histories, config.margin) for swap in prices.swaps)
         if any(swap.falling for swap in swaps):
             prices = pricing.price(measured, relevant, config.margin, seed, sure=False)
         kept, shortfalls = self.kept_trainings(), self._shortfalls()
@@ -370,28 +358,48 @@ class SharedSearch:
             scenario=game.scenario.name,
         )
 
-    def _histories(self, relevant: Sequence[int]) -> list[dict[Pair, np.ndarray]]:
-        """Return the prices of all swaps after every round in each replicate, [R], each told the order it has to keep."""
+    def _histories(self, relevant: Sequence[int]) -> list[dict[tuple[str, str], np.ndarray]]:
+        """The prices of all swaps after every round in each replicate, [R], each told the order it has to keep; both ways
+        round.
+        """
         histories = []
         for after in range(1, self.rounds + 1):
             values = self.values(after)
             played = np.flatnonzero(~np.isnan(values).any(axis=0))
-            histories.append(swap_prices([self.orders[w] for w in played], values[:, played], relevant))
+            swaps = pricing.price_swaps([self.orders[w] for w in played], values[:, played], relevant, sure=False)
+            prices = {(swap.first, swap.second): np.array(swap.by_replicate) for swap in swaps}
+            histories.append(prices | {(second, first): -value for (first, second), value in prices.items()})
         return histories
 
-    def _add_history(self, swap: pricing.Swap, histories: Sequence[Mapping[Pair, np.ndarray]]) -> pricing.Swap:
-        """Add the price from round to round; the first rounds may lack it. One that may still fall has no interval.
 
-        What is shown to be worth less than the margin is none the more if it falls.
-        """
-        pair = swap.first, swap.second
-        history = np.array([prices[pair] for prices in histories if pair in prices])
-        settled = swap.low is not None and (swap.at_most <= self.config.margin or not is_falling(history))
-        return with_history(swap, history, settled)
+def _with_history(swap: pricing.Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]], margin: float) -> pricing.Swap:
+    """Add the price from round to round; the first rounds may lack it. One that may still fall has no interval.
+
+    What is shown to be worth less than the margin is none the more if it falls.
+    """
+    pair = swap.first, swap.second
+    history = np.array([prices[pair] for prices in histories if pair in prices])
+    means = tuple(round(float(value), 3) for value in history.mean(axis=1))
+    if swap.low is not None and (swap.at_most <= margin or not is_falling(history)):
+        return replace(swap, history=means)
+    parts = tuple(replace(part, low=None, high=None) for part in swap.parts)
+    return replace(swap, low=None, high=None, parts=parts, falling=True, history=means)
 
 
-def _tasks(jobs: Mapping[int, SearchJob[Any]]) -> dict[int, plans.Task]:
-    return {number: plans.Task(run_job, job, f"replicate {number}") for number, job in jobs.items()}
+def is_falling(history: np.ndarray) -> bool:
+    """Did a price fall in the last third of the rounds, in which rates stay as they are: by more than STILL_FALLING, and by
+    more than trainings that differ show by chance? history [T, R]: the price after each round, in each training.
+
+    What it fell is that of a straight line through these rounds and the one before them. All trainings play the same
+    episodes: single rounds may look dear, or cheap, in all of them.
+    """
+    if len(history) < 3:
+        return True
+    rounds = max(len(history) // 3, 2)
+    line = np.arange(rounds + 1) - rounds / 2  # its mean is 0
+    falls = -rounds * (line[:, None] * history[-rounds - 1 :]).sum(axis=0) / np.square(line).sum()
+    error, _ = pricing.standard_errors(falls[:, None])
+    return float(falls.mean()) > max(STILL_FALLING, BEYOND_CHANCE * float(error[0]))
 
 
 def worst_shortfall(earned: np.ndarray, orders: Sequence[tuple[int, ...]]) -> np.ndarray:

@@ -23,14 +23,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fixfirst.base import errors
 from fixfirst.orders import order
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.runs.rows import ChoiceRow
 from fixfirst.stats import ranking
 
 if TYPE_CHECKING:
@@ -97,16 +96,6 @@ class Choice:
     how: str  # "ucb", "random" or "exhaustive"; "together" or "swap" in a search with one network
     beta: float | None = None
     top: tuple[Candidate, ...] = ()  # the best three by UCB, the chosen one first; empty when nothing was scored
-
-    def row(self, number: int, first: int) -> ChoiceRow:
-        """Return it as a row of the log of choices. number: of the trial; first: of its round."""
-        beliefs: dict[str, Any] = {"workflow": str(self.workflow)}
-        for place, candidate in enumerate(self.top, start=1):
-            numbers = {"ucb": candidate.ucb, "mean": candidate.mean, "std": candidate.std}
-            beliefs |= numbers if place == 1 else {}
-            of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **numbers}
-            beliefs |= {f"top{place}_{name}": value for name, value in of_place.items()}
-        return ChoiceRow(iteration=number, round=first, how=self.how, beta=self.beta, **beliefs)
 
 
 @dataclass(frozen=True)

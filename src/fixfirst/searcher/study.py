@@ -12,15 +12,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from fixfirst.base import errors, jobs, plans
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import policy_file
 from fixfirst.runs import layout, manifest, rows
-from fixfirst.searcher.jobs import Message
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
-from fixfirst.searcher.view import View
 from fixfirst.settings.search import SearchConfig
 
 AnySearch = SharedSearch | PublishedSearch
@@ -129,8 +128,20 @@ def _is_member(name: str) -> bool:
     return re.fullmatch(r"\w[\w.-]*", name) is not None
 
 
+class PlanOfJobs(Protocol):
+    """What the driver asks of a search. All that a search knows follows from its ledger."""
+
+    folder: Path
+
+    def reload(self) -> None:
+        """Read the ledger again: between opening and locking the folder, somebody may have gone on with the search."""
+
+    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> plans.Plan[None]:
+        """Return the search as a plan of jobs. opened: closed at the end, however it comes."""
+
+
 def run_searches(
-    searches: Sequence[AnySearch], scheduler: jobs.Scheduler, view: View, interrupt: object, folder: Path
+    searches: Sequence[PlanOfJobs], scheduler: jobs.Scheduler, view: Any, interrupt: object, folder: Path
 ) -> bool:
     """Run searches until their budgets are used, jobs of different searches side by side; none depends on another.
 
@@ -139,7 +150,7 @@ def run_searches(
     """
     ended = []
 
-    def work_on(search: AnySearch) -> plans.Plan[None]:
+    def work_on(search: PlanOfJobs) -> plans.Plan[None]:
         """Hold a search's folder while it is worked on: of many, most are finished, or have not begun."""
         with ExitStack() as opened:
             opened.enter_context(manifest.locked(search.folder))
@@ -151,7 +162,7 @@ def run_searches(
         view.end(search)
         ended.append(session.finished)
 
-    def show(index: int, number: int, message: Message) -> None:
+    def show(index: int, number: int, message: Any) -> None:
         view.progress(searches[index], number, message)
 
     for search in searches:

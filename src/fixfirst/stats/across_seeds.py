@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import errors
+from fixfirst.base import errors, tables
 from fixfirst.orders.order import NetworkFacts, Pair, UnitScheme, Workflow
 from fixfirst.runs.layout import LEDGER
-from fixfirst.runs.rows import Trial, read_rows
+from fixfirst.runs.rows import Status, Trial, read_rows
 from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown, round_up
 from fixfirst.stats.intervals import mean_interval
 from fixfirst.stats.ranking import Ranking, rank, training_spread
@@ -38,6 +38,38 @@ class RankedTrials:
     ranking: Ranking  # its errors include the spread
     spread: float  # standard deviation between two trainings of one order, estimated
     best: Trial  # the highest return (ties: the first) of the ranking's first order
+
+
+def ranking_table(
+    found: RankedTrials | None, trials: Sequence[Trial], red_agent: Any = "", *, all_tried: bool = False
+) -> tables.Table:
+    """Return a row per order that passed the gate, with its best trial, best first; then, if asked for, the other trials."""
+    by_order = {trial.workflow: trial for trial in sorted(trials, key=lambda t: (t.accepted, t.return_mean or -math.inf))}
+    verdicts = {True: "may be best", False: "worse"}
+    ranked = () if found is None else found.ranking.rows
+    lines: list[tuple[Any, ...]] = [
+        (by_order[str(row.workflow)], row.mean, row.low, row.high, row.maybe_best, verdicts[row.maybe_best])
+        for row in ranked
+    ]
+    for trial in trials if all_tried else ():
+        if not by_order[trial.workflow].accepted:
+            verdict = "failed" if trial.status == Status.FAILED else "not accepted"
+            lines.append((trial, trial.return_mean, trial.return_low, trial.return_high, False, verdict))
+    rows = tuple(
+        (t.workflow, red_agent, *earned, t.compliance, t.contested_compliance, t.id, t.episodes) for t, *earned in lines
+    )
+    columns = ("order", "red_agent", "mean", "low", "high", "maybe_best", "verdict", "compliance", "contested")
+    kept = (tables.Column(name, name, tables.percent) for name in columns[-2:])
+    shown: tuple[str | tables.Column, ...] = (
+        "order",
+        tables.Column("mean", "return"),
+        tables.INTERVAL,
+        "verdict",
+        *kept,
+        "trial",
+        "episodes",
+    )
+    return tables.Table((*columns, "trial", "episodes"), rows, shown, "All tried orders" if all_tried else "")
 
 
 def read_trials(folder: Path) -> list[Trial]:
@@ -112,6 +144,25 @@ class Comparison:
     ranking: Ranking | None  # pooled; None where no order was accepted under two seeds
     spread: float | None  # standard deviation between seeds
     freedom: int  # degrees of freedom it was measured with
+
+    def table(self) -> tables.Table:
+        """Return a row per order, best mean first."""
+        marked = () if self.ranking is None else self.ranking.maybe_best
+        counts = ("tried", "accepted", "maybe_best")
+        rows = tuple(
+            (str(o.workflow), o.mean, o.low, o.high, o.tried, o.accepted, o.maybe_best, len(self.best), o.workflow in marked)
+            for o in self.orders
+        )
+        columns = ("order", "mean", "low", "high", *counts, "seeds", "maybe_best_of_all")
+        of_seeds = (tables.Column((name, "seeds"), name.replace("_", " "), "{}/{}".format) for name in counts)
+        shown: tuple[str | tables.Column, ...] = (
+            "order",
+            tables.Column("mean", "mean return"),
+            tables.INTERVAL,
+            *of_seeds,
+            "maybe_best_of_all",
+        )
+        return tables.Table(columns, rows, shown, f"Orders across {len(self.best)} seeds")
 
 
 def compare_seeds(results: Sequence[SeedResult]) -> list[Comparison]:

@@ -324,15 +324,29 @@ class Survey(tables.Tabular):
 
     def table(self) -> tables.Table:
         """Return a row per rule and attacker."""
-        columns = ("rule", "attacker", "holds", "told", "low", "high", "worth", "harmless", "wrong", "open", "cost")
+        counted = ("holds", "told", "low", "high", "worth", "harmless", "wrong", "open")
+        columns = ("rule", "attacker", *counted, "cost", "counted", "wrong_in")
         rows = []
-        for tally in self.tallies:
+        for tally in self.all_tallies:
             low, high = tally.share or (None, None)
             counts = tally.worth, tally.harmless, tally.wrong, tally.open
             cost = float(np.mean(tally.costs)) if tally.costs else None
-            rows.append((tally.rule, tally.attacker, tally.holds, tally.told, low, high, *counts, cost))
-        shown = ("rule", "attacker", "holds", "told", tables.INTERVAL, "worth", "harmless", "wrong", "open", "cost")
-        return tables.Table(columns, tuple(rows), shown, "how often rules hold")
+            line = (
+                tally.rule,
+                tally.attacker,
+                tally.holds,
+                tally.told,
+                low,
+                high,
+                *counts,
+                cost,
+                tally.counted,
+                tally.wrong_in,
+            )
+            rows += [line] if tally.told or tally.open else []
+        holds, cost_column = tables.Column("counted", "holds"), tables.Column("cost", "cost if wrong")
+        shown = ("rule", "attacker", holds, "worth", "harmless", "wrong", "open", cost_column, "wrong_in")
+        return tables.Table(columns, tuple(rows), shown, "How often each rule holds")
 
     def splits_table(self) -> tables.Table:
         """Return a row per split."""
@@ -341,8 +355,12 @@ class Survey(tables.Tabular):
             (*s.pair, s.attacker, s.trait, s.above, s.more, s.fewer, s.mean_more, s.mean_fewer, s.difference, s.low, s.high)
             for s in self.splits
         )
-        shown = ("first", "second", "attacker", "trait", "above", "mean_more", "mean_fewer", "difference", tables.INTERVAL)
-        return tables.Table((*columns, "low", "high"), rows, shown, "what decides what the first before the second is worth")
+        names = ("first", "second", "attacker", "trait", "above")
+        split = tables.Column(names, "pair and property", "{} before {}, {}: {} above {:g}".format)
+        there = (tables.Column("more", "networks there"), tables.Column("mean_more", "worth there"))
+        elsewhere = (tables.Column("fewer", "networks elsewhere"), tables.Column("mean_fewer", "worth elsewhere"))
+        shown = (split, *there, *elsewhere, "difference", tables.INTERVAL)
+        return tables.Table((*columns, "low", "high"), rows, shown, "What decides what the first before the second is worth")
 
     def tables(self) -> list[tables.Table]:
         """Return both."""

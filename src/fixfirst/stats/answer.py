@@ -17,8 +17,14 @@ LEAST_PART = 0.05  # points: smaller parts of a price are not named
 ENOUGH_REPLICATES = 3
 MOST_SO_FAR = 3  # prices that are named while there is no answer
 
+TIERS = {pricing.GOOD: "as good as the best", pricing.UNDECIDED: "open", pricing.WORSE: "worse"}
 _ORDER_COLUMNS = ("mean", "low", "high", "tier", "tail", "violations", "violations_high", "compliance", "contested")
-_REPAIRS = ("restores", "removes")  # beside every return
+_SWAP = tables.Column(("first", "second"), "swap of neighbours", "{} before {}".format)
+
+
+def short_order(workflow: str, idle: Sequence[str]) -> str:
+    """Leave the unit types out of an order that red never holds."""
+    return " > ".join(unit for unit in workflow.split(" > ") if unit not in idle)
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,33 @@ class Adaptive:
             return f"fix {ranked[0]} first" + "".join(f", then {unit}" for unit in ranked[1:-1])
         pairs = [f"{first} before {second}" for first, second in self.directions]
         return f"fix {errors.list_words(pairs)}" if pairs else ""
+
+    def swaps_table(self) -> tables.Table:
+        """Return a row per swap of neighbours, the dearest first."""
+        rows = tuple((s.first, s.second, s.price, s.low, s.high, s.falling, s.history, s.by_replicate) for s in self.swaps)
+        columns = ("first", "second", "price", "low", "high", "falling", "after_each_round", "trainings")
+        worth = tables.Column("price", "worth", tables.signed)
+        shown = (_SWAP, worth, tables.INTERVAL, tables.Column("falling", "over rounds", self._over_rounds))
+        lists = (tables.Column(name, name.replace("_", " "), _numbers) for name in columns[-2:])
+        return tables.Table(columns, rows, (*shown, *lists), "What fixing the first before the second is worth")
+
+    def orders_table(self, answer: "Answer") -> tables.Table:
+        """Return what each order earned in the search, after the rounds if there were any, and under attack."""
+        known = {order.workflow: order.mean for order in answer.orders}
+        after: list[tuple[float, ...]] = [(mean,) for mean in self.scripted] or [()] * len(self.orders)
+        rows = tuple(
+            (o.workflow, known[o.workflow], *a, o.mean, o.violations) for o, a in zip(self.orders, after, strict=True)
+        )
+        rounds = ("after the rounds",) if self.scripted else ()
+        columns = ("order", f"against {answer.red_agent}", *rounds, "against the best attacker found", "violations")
+        shown = (answer.order_column, *(tables.Column(name, name) for name in columns[1:]))
+        return tables.Table(columns, rows, shown, "Returns under each order")
+
+    def _over_rounds(self, falling: bool) -> str:
+        """Say what is known of a price."""
+        if not self.has_answer:
+            return "so far"
+        return "at most" if falling else "settled" if self.rounds else "defender as it is"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -127,19 +160,51 @@ class Answer(tables.Tabular):
     def table(self) -> tables.Table:
         """Return a row per order, the best first."""
         facts = (self.red_agent, self.variant)
-        columns = (*_ORDER_COLUMNS, *_REPAIRS)
+        columns = (*_ORDER_COLUMNS, "restores", "removes", "p_best")
         rows = tuple((o.workflow, *facts, *(getattr(o, name) for name in columns)) for o in self.orders)
-        shown = ("order", "mean", tables.INTERVAL, "tier", "violations", *_REPAIRS)
-        return tables.Table(("order", "red_agent", "variant", *columns), rows, shown, f"orders against {self.red_agent}")
+        shown = (
+            self.order_column,
+            tables.Column("mean", "return"),
+            tables.INTERVAL,
+            tables.Column(
+                ("tier", "order"), "tier", lambda tier, order: "excluded" if order in self.excluded else TIERS[tier]
+            ),
+            tables.Column(("violations", "violations_high"), "violations", "{:.3f}, at most {:.3f}".format),
+            tables.Column("restores", "Restores"),
+            tables.Column("removes", "Removes"),
+            tables.Column("p_best", "P(best)", tables.percent),
+            tables.Column("compliance", "compliance", tables.percent),
+            tables.Column("contested", "contested", tables.percent),
+            tables.Column("tail", "disasters", tables.percent),
+        )
+        title = f"{len(self.orders):,} of {self.possible:,} orders that differ, against {self.red_agent}"
+        return tables.Table(("order", "red_agent", "variant", *columns), rows, shown, title)
+
+    @property
+    def order_column(self) -> tables.Column:
+        """Orders without the unit types that red never holds."""
+        return tables.Column("order", "order", lambda order: short_order(order, self.idle))
 
     def swaps_table(self) -> tables.Table:
         """Return a row per swap of neighbours, the dearest first."""
-        rows = tuple((s.first, s.second, self.red_agent, s.price, s.low, s.high, not s.falling) for s in self.swaps)
-        columns = ("first", "second", "red_agent", "price", "low", "high", "settled")
-        shown = ("first", "second", "price", tables.INTERVAL, "settled")
-        return tables.Table(
-            columns, rows, shown, f"what fixing the first before the second is worth against {self.red_agent}"
+        rows = tuple(
+            (s.first, s.second, self.red_agent, s.price, s.low, s.high, not s.falling, s.by_replicate) for s in self.swaps
         )
+        columns = ("first", "second", "red_agent", "price", "low", "high", "settled", "trainings")
+        few = self.long_enough and self.replicates < ENOUGH_REPLICATES
+        shown = (
+            _SWAP,
+            tables.Column("price", "worth", tables.signed),
+            tables.INTERVAL,
+            tables.Column(
+                "settled",
+                "over training",
+                lambda settled: "settled" if settled else f"so far: {'more trainings' if few else 'train longer'}",
+            ),
+            tables.Column("trainings", "trainings", _numbers),
+        )
+        title = f"What fixing the first before the second is worth against {self.red_agent}"
+        return tables.Table(columns, rows, shown, title)
 
     def tables(self) -> list[tables.Table]:
         """Return both."""
@@ -361,6 +426,10 @@ class Answer(tables.Tabular):
         if not answer.orders or min(answer.possible, answer.all_orders) < 1:
             raise errors.RunDirError(f"{path}: damaged, it has no orders")
         return answer
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ", ".join(map(tables.plain, values))
 
 
 def _neighbours(order: pricing.PricedOrder, first: str, second: str) -> int | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from fixfirst.base import tables
 from fixfirst.game import parts
-from fixfirst.orders.compliance import Compliance
+from fixfirst.orders.compliance import Compliance, Rate
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class Evaluation:
 
 _PLAIN = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
 _RATES = ("compliance", "contested", "effectiveness", "response")
+_JUDGED = tuple(
+    tables.Column((rate, f"{rate}_low", f"{rate}_high"), rate, lambda value, low, high: str(Rate(value, low, high, 0)))
+    for rate in ("compliance", "contested")
+)
 
 
 class Evaluations(list[Evaluation], tables.Tabular):
@@ -46,9 +50,10 @@ class Evaluations(list[Evaluation], tables.Tabular):
         """Return a row per game; what is said of an order is None where there is none to keep to."""
         rates = (f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high"))
         columns = [*_PLAIN, *rates, "repairs_per_episode", "restores", "removes"]
-        judged = any(row.compliance is not None for row in self)
-        kept = ("compliance",) if judged else ()
-        shown = ("red_agent", "steps", "mean", "standard_error", tables.INTERVAL, *kept, "restores", "removes")
+        judged = _JUDGED if any(row.compliance is not None for row in self) else ()
+        earned = (tables.Column("mean", "return"), tables.Column("standard_error", "± s.e."), tables.INTERVAL)
+        repairs = (tables.Column("restores", "Restores"), tables.Column("removes", "Removes"))
+        shown: tuple[str | tables.Column, ...] = ("red_agent", "steps", *earned, *judged, *repairs)
         return tables.Table(tuple(columns), tuple(_values(row) for row in self), shown)
 
 

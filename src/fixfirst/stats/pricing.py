@@ -36,7 +36,7 @@ RELATIVE_SPREAD = 0.02  # and as a share of the price
 LONE_SPREAD = 0.5  # assumed between trainings if there is only one: they may be stuck
 DRAWS = 4_000
 SERVICE, OWN_RESTORES = "stopped service", "Restore"  # parts of a cost, beside the unit types
-_GOOD, UNDECIDED, WORSE = 1, 2, 3  # tiers
+GOOD, UNDECIDED, WORSE = 1, 2, 3  # tiers
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,11 @@ class Swap:
 
     def __str__(self) -> str:
         sure = "so far" if self.low is None or self.high is None else f"[{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.first} before {self.second}: {self.price:+.2f} {sure}"
+        return f"{self.name}: {self.price:+.2f} {sure}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.first} before {self.second}"
 
     @property
     def is_shown(self) -> bool:
@@ -277,7 +281,7 @@ def _orders(
         p_best = np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS
         p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
         tiers = np.where(
-            p_close >= distributions.CONFIDENCE, _GOOD, np.where(p_close <= 1 - distributions.CONFIDENCE, WORSE, UNDECIDED)
+            p_close >= distributions.CONFIDENCE, GOOD, np.where(p_close <= 1 - distributions.CONFIDENCE, WORSE, UNDECIDED)
         ).tolist()
         lows, highs, bests, closes = (column.tolist() for column in (mean - half, mean + half, p_best, p_close))
     rows = []

@@ -1,0 +1,186 @@
+"""The reports of a search that answers with a rule: one that is finished, one that still runs."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fixfirst.base import errors
+from fixfirst.base.tables import INTERVAL, Table, interval, plain
+from fixfirst.orders.order import Workflow
+from fixfirst.reporter import curves, figures, texts
+from fixfirst.reporter.document import Document, Section, describe_game, describe_world, pairs_table, run_document
+from fixfirst.reporter.verdicts import some
+from fixfirst.runs import layout
+from fixfirst.runs.run import Run
+from fixfirst.stats import pricing
+from fixfirst.stats.answer import Answer
+
+
+def answer_report(run: Run, answer: Answer) -> Document:
+    """Build the report of one finished search."""
+    why = run.folder / layout.replay_file(layout.WHY_PAGE)
+    later = []
+    if answer.telling_orders is not None and not why.exists():
+        command = errors.command("report", errors.printable(str(run.folder)), "--replays")
+        later.append(texts.WATCH_WHY_LATER.format(command=command))
+    return run_document(
+        run,
+        question=texts.QUESTION,
+        lead=f"Against {answer.red_agent}, {describe_world(run)}, memory {answer.memory}:",
+        headline=(f"{answer.rule}.",),
+        figures_of_merit=_merits(answer),
+        answer=(*answer.sentences, f"{answer.trainings}.", *later),
+        link=(texts.WATCH_WHY, why) if why.exists() else None,
+        sections=(
+            *_swap_sections(answer),
+            *_curve_sections(run, answer),
+            *_why_sections(answer),
+            *_adaptive_sections(answer),
+            _orders_section(answer),
+            how_section([answer]),
+        ),
+        glossary=texts.ANSWER_GLOSSARY,
+    )
+
+
+def _merits(answer: Answer) -> tuple[tuple[str, str], ...]:
+    """Return the dearest price, the best return and the most violations."""
+    best, merits = answer.orders[0], []
+    if answer.swaps:
+        swap = answer.swaps[0]
+        sure = "so far, without an interval" if swap.falling else f"95 %: {interval(swap.low, swap.high)}"
+        merits.append((plain(swap.price), f"points an episode for {swap.name}; {sure}"))
+    between = "so far" if best.low is None else interval(best.low, best.high)
+    merits.append((plain(best.mean), f"return per episode under the best orders ({between})"))
+    worst = max(order.violations_high for order in answer.orders)
+    merits.append((f"{worst:.3f}", "true violations per episode at most, whatever the order"))
+    return tuple(merits)
+
+
+def _swap_sections(answer: Answer) -> list[Section]:
+    """Show what each swap is worth, and how that went over training."""
+    if not answer.swaps:
+        return []
+    table = answer.swaps_table()
+    # A swap may be known from a later round on.
+    prices = {
+        s.name: list(zip(answer.rounds[len(answer.rounds) - len(s.history) :], s.history, strict=True)) for s in answer.swaps
+    }
+    dear, falling = answer.swaps[0], {s.name for s in answer.swaps if s.falling}
+    why = [texts.SETTLED]
+    if dear.history:
+        ends = {"name": dear.name, "last": plain(dear.history[-1]), "price": plain(dear.price)}
+        why.append(texts.COURSE_AND_PRICE.format(**ends))
+    return [
+        Section("What each swap is worth", (texts.SWAPS,), (figures.swaps("swaps", table, answer.margin),), (table,)),
+        Section("Did it settle?", tuple(why), (curves.swap_prices(prices, falling, "episodes"),)),
+    ]
+
+
+def _curve_sections(run: Run, answer: Answer) -> list[Section]:
+    """Show every training by itself."""
+    swap = answer.swaps[0] if answer.swaps else None
+    courses = curves.training_courses(run, answer.rounds, None if swap is None else (swap.first, swap.second))
+    if not courses:
+        return []
+    text = (texts.CURVES, *(() if swap is None else (texts.CURVES_PRICE.format(name=swap.name),)))
+    return [Section("Learning curves", text, (curves.replicates(courses, "" if swap is None else swap.name),))]
+
+
+def _why_sections(answer: Answer) -> list[Section]:
+    """Take the dearest price that matters apart."""
+    if not answer.that_matter or not answer.that_matter[0].parts:
+        return []
+    swap = answer.that_matter[0]
+    title = f"What {swap.second} before {swap.first} costs more, part by part"
+    rows = tuple((part.name, part.price, part.low, part.high) for part in swap.parts)
+    shown = ("part", "points an episode", INTERVAL)
+    parts = Table(("part", "points an episode", "low", "high"), rows, shown, title)
+    label = f"points an episode that {swap.second} before {swap.first} costs more"
+    figure = figures.differences("parts", parts, "points an episode", label)
+    whole = Table(parts.columns, (*rows, ("all together", swap.price, swap.low, swap.high)), shown, title)
+    return [Section("Why", (texts.WHY_IT_COSTS,), (figure,), (whole,))]
+
+
+def _adaptive_sections(answer: Answer) -> list[Section]:
+    """Say what orders are worth against attackers that learn, if that was asked for."""
+    adaptive = answer.adaptive
+    if adaptive is None:
+        return []
+    prices = adaptive.swaps_table()
+    figure = figures.swaps("swaps-adaptive", prices, answer.margin)
+    tables = (prices, adaptive.orders_table(answer))
+    return [Section("Against an attacker who adapts", (*adaptive.sentences, texts.ADAPTIVE), (figure,), tables)]
+
+
+def _orders_section(answer: Answer) -> Section:
+    """Show what every order earns."""
+    each, table = answer.all_orders // answer.possible, answer.table()
+    text = (f"Each stands for {some(each, 'order')}, which differ in unit types that red never holds.",) if each > 1 else ()
+    return Section("All orders", text, (figures.orders(table),), (table,))
+
+
+def how_section(answers: Sequence[Answer]) -> Section:
+    """Say how it was measured: of several searches the sum of episodes, else the smallest and the largest number."""
+    of_each = "" if len(answers) == 1 else ", of each search"
+    dropped = ((("why the others were dropped", answers[0].trainings),) if answers[0].dropped else ()) if not of_each else ()
+    facts = (
+        ("trainings that began" + of_each, _span([a.num_trainings for a in answers], str)),
+        ("trainings that count" + of_each, _span([a.replicates for a in answers], str)),
+        *dropped,
+        ("training episodes, of all", f"{sum(a.episodes for a in answers):,}"),
+        ("rounds", _span([len(a.rounds) for a in answers], str)),
+        ("standard deviation between two trainings", _span([a.spread for a in answers], plain)),
+        ("margin", _span([a.margin for a in answers], plain)),
+    )
+    return Section("How it was measured", (texts.HOW,), tables=(pairs_table("In numbers", facts),))
+
+
+def _span(values: Sequence[float], write: Callable[[float], str]) -> str:
+    low, high = write(min(values)), write(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def running_report(run: Run) -> Document:
+    """Build the report of a search that has not ended: what is known after the last complete round."""
+    last = max(row.round for row in run.rounds)
+    trainings = len({row.replicate for row in run.rounds if row.round == last})
+    prices = _prices_so_far(run, last)
+    best = sorted(_means(run, last).items(), key=lambda entry: -entry[1])
+    answer = [f"After {some(last, 'round')} of {some(trainings, 'training')}; {describe_game(run)}."]
+    if prices:
+        listed = ", ".join(f"{name} {plain(points[-1][1])}" for name, points in prices.items())
+        answer.append(f"Prices so far, in points an episode: {listed}. They may still fall.")
+    table = pairs_table(f"{some(len(best), 'order')} known", best, ("order", "return so far"))
+    drawn = (curves.swap_prices(prices, (), "rounds"),) if prices else ()
+    return run_document(
+        run,
+        question=texts.QUESTION,
+        lead="",
+        headline=("No answer yet.",),
+        figures_of_merit=((str(last), "rounds are complete"), (plain(best[0][1]), "return so far under the best order")),
+        answer=tuple(answer),
+        sections=[Section("What each swap seems to be worth so far", (texts.SO_FAR,), drawn, (table,))],
+    )
+
+
+def _means(run: Run, after: int) -> dict[str, float]:
+    """Return what every order earned after a round, over replicates."""
+    values: dict[str, list[float]] = {}
+    for row in run.rounds:
+        if row.round == after:
+            values.setdefault(row.workflow, []).append(row.mean)
+    return {order: float(np.mean(of_order)) for order, of_order in values.items()}
+
+
+def _prices_so_far(run: Run, last: int) -> dict[str, list[tuple[int, float]]]:
+    """Return the price of each swap after each round in which it was known."""
+    prices: dict[str, list[tuple[int, float]]] = {}
+    for after in range(1, last + 1):
+        means = _means(run, after)
+        orders = [Workflow.parse(text, run.scheme) for text in means]
+        for swap in pricing.price_swaps(orders, np.array([list(means.values())]), range(run.scheme.size)) if orders else ():
+            turned = swap.turned()
+            swap = turned if turned.name in prices else swap
+            prices.setdefault(swap.name, []).append((after, swap.price))
+    return prices

@@ -1,0 +1,154 @@
+"""The report of several runs of any kind side by side."""
+
+from collections.abc import Sequence
+
+from fixfirst.base import errors
+from fixfirst.base.tables import INTERVAL, Column, Table, interval, plain
+from fixfirst.reporter import curves, texts, verdicts
+from fixfirst.reporter.document import Document, Section, describe_game, glossary_sections
+from fixfirst.reporter.groups import RunGroup, differing_settings, group_runs
+from fixfirst.reporter.verdicts import some
+from fixfirst.runs import manifest
+from fixfirst.runs.run import Run
+from fixfirst.stats import across_seeds, agreement
+from fixfirst.stats.intervals import mean_interval
+
+
+def comparison_report(runs: Sequence[Run], skipped: Sequence[str]) -> Document:
+    """Build the comparison of several runs: those against the same red agent in the same variant, others apart."""
+    groups, repeated = group_runs(runs)
+    worlds: dict[str, list[RunGroup]] = {}
+    for group in groups:
+        worlds.setdefault(describe_game(group.runs[0]), []).append(group)
+    sections: list[Section] = []
+    answer: list[str] = []
+    for world, comparable in worlds.items():
+        where = f": {world}" if len(worlds) > 1 else ""
+        ranking = _ranking(comparable)
+        if ranking.rows:
+            answer += [f"R{where[3:]}:"] if where else []
+            answer += [_describe_group(row) for row in ranking.dicts()]
+            members = [run for group in comparable for run in group.runs]
+            answer += [f"{run.name}: {run.answer.sentences[0]}" for run in members if run.answer is not None]
+            sections.append(Section(f"Final return{where}", (texts.GROUPS,), tables=(ranking,)))
+        sections += _seeds_sections(comparable)
+        logged = [run for group in comparable for run in group.runs if len(run.updates)]
+        if len(logged) > 1:
+            sections.append(Section(f"Learning curves{where}", (texts.LEARNING_READING,), (curves.learning(logged),)))
+    sections += [_runs_section(groups, runs), *_difference_sections(groups)]
+    of_run: dict[str, list[str]] = {}
+    for run in runs:
+        for text in run.missing:
+            of_run.setdefault(text, []).append(run.name)
+    missing = [*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())]
+    apart = "; those against different red agents, or in different variants, cannot be compared" if len(worlds) > 1 else ""
+    return Document(
+        title=f"fixfirst: {some(len(runs), 'run')} compared",
+        question="How do these runs compare?",
+        lead=f"{some(len(runs), 'run')} in {some(len(groups), 'group')}{apart}:",
+        headline=(_verdict(worlds),),
+        answer=tuple(answer) or ("None of the runs has a final return yet.",),
+        missing=tuple(missing),
+        sections=(*sections, *glossary_sections(texts.GLOSSARY + texts.GLOSSARY_OF_SEVERAL)),
+        running=any(run.status == manifest.RUNNING for run in runs),
+    )
+
+
+def final_return(run: Run) -> float | None:
+    """Return what a run is judged by: the best order's return, or the trained policy's."""
+    if run.answer is not None:
+        return run.answer.orders[0].mean
+    if run.is_search:
+        return None if run.ranked_trials is None else run.ranked_trials.ranking.rows[0].mean
+    return None if run.result is None else run.result.mean
+
+
+def _ranking(groups: Sequence[RunGroup]) -> Table:
+    """Return the groups with a final return, the best first."""
+    lines = []
+    for group in groups:
+        values = [value for run in group.runs if (value := final_return(run)) is not None]
+        if values:
+            lines.append((group.label, *mean_interval(values), len(values)))
+    lines.sort(key=lambda line: -line[1])
+    shown = ("group", Column("mean", "mean return"), INTERVAL, "runs")
+    return Table(("group", "mean", "low", "high", "runs"), tuple(lines), shown, "Final return")
+
+
+def _describe_group(row: dict[str, object]) -> str:
+    between = "" if row["low"] is None else f" {interval(row['low'], row['high'])}"  # type: ignore[arg-type]
+    few = " (two seeds only: the interval says little)" if row["runs"] == 2 else ""
+    return f"{row['group']}: {plain(row['mean'])} per episode{between}{few}, {some(row['runs'], 'run')}."  # type: ignore[arg-type]
+
+
+def _verdict(worlds: dict[str, list[RunGroup]]) -> str:
+    """Say of each world in a line the rule that its searches share, or what the best group earns."""
+    texts_of_worlds = []
+    for groups in worlds.values():
+        red = f"against {groups[0].runs[0].config.get('red_agent', 'unknown')} " if len(worlds) > 1 else ""
+        ranking, answers = _ranking(groups).rows, [r.answer for g in groups for r in g.runs if r.answer is not None]
+        if answers:
+            rule = agreement.Agreement.of(answers).rule
+            texts_of_worlds.append(f"{red}{rule[0].lower()}{rule[1:]}")
+        elif len(groups) == 1 and len(groups[0].runs) > 1 and groups[0].runs[0].is_separate:
+            pooled = _across_seeds(groups[0]).ranking
+            shared = None if pooled is None else verdicts.rule_in_words(pooled)
+            texts_of_worlds.append(f"{red}{shared or 'no order is shown to be better than another'}")
+        elif ranking:
+            label, mean, *_ = ranking[0]
+            texts_of_worlds.append(f"{red}{plain(mean)} per episode{f' with {label}' if len(ranking) > 1 else ''}")
+    text = "; ".join(map(errors.printable, texts_of_worlds))
+    return f"{text[:1].upper()}{text[1:]}." if text else f"{some(sum(map(len, worlds.values())), 'group')}, no result yet."
+
+
+def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
+    """Say what the seeds of a search with a training per order show together, as its terminal said it."""
+    sections: list[Section] = []
+    for group in groups:
+        if group.runs[0].is_separate and len(group.runs) > 1:
+            compared = _across_seeds(group)
+            text = (
+                verdicts.verdict_over_seeds(compared),
+                *(() if sections else (texts.ACROSS_SEEDS,)),
+            )  # how to read it: once
+            sections.append(Section(f"Across seeds: {group.label}", text, tables=(compared.table(),)))
+    return sections
+
+
+def _across_seeds(group: RunGroup) -> across_seeds.Comparison:
+    results = [
+        across_seeds.SeedResult(str(run.config.get("red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
+        for run in group.runs
+    ]
+    (compared,) = across_seeds.compare_seeds(results)
+    return compared
+
+
+def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
+    """Show what became of each run."""
+    label, rows = {run.folder: group.label for group in groups for run in group.runs}, []
+    for run in runs:
+        order, judged = str(run.config.get("workflow", "-")), run.result
+        repairs = (None, None) if judged is None else (judged.restores, judged.removes)
+        if run.ranked_trials is not None:
+            order = str(run.ranked_trials.ranking.rows[0].workflow)
+        if run.answer is not None:
+            best = run.answer.orders[0]
+            order, repairs = f"{run.answer.rule} (best: {best.workflow})", (best.restores, best.removes)
+        seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
+        names = run.name, label.get(run.folder, "left out"), str(run.seed)
+        facts = run.used_episodes, len(run.trials), seconds, run.status
+        rows.append((*names, final_return(run), order, *repairs, *facts))
+    columns = ("run", "group", "seed", "return", "order", "Restores", "Removes", "episodes", "trials", "time", "state")
+    time = Column("time", "time", lambda seconds: "-" if seconds is None else manifest.duration(seconds))
+    table = Table(columns, tuple(rows), (*columns[:-2], time, "state"), "The runs")
+    return Section("The runs", ("A report of any one of them: fixfirst report RUN.",), tables=(table,))
+
+
+def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
+    """Show the settings in which the groups differ."""
+    settings = [manifest.result_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
+    rows = tuple((key, *(group.get(key, "-") for group in settings)) for key in differing_settings(settings))
+    columns = ("setting", *(group.label for group in groups))
+    table = Table(columns, rows, tuple(Column(name, name) for name in columns), "Settings that differ")
+    return [Section("What differs between the groups", tables=(table,))] if rows else []

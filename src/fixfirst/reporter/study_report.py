@@ -1,0 +1,144 @@
+"""The report of several searches that answer with a rule: over seeds, attackers and networks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fixfirst.base import errors
+from fixfirst.base.tables import INTERVAL, Column, Link, Table
+from fixfirst.reporter import figures, texts
+from fixfirst.reporter.answer_report import how_section
+from fixfirst.reporter.document import Document, Section, glossary_sections, pairs_table
+from fixfirst.reporter.groups import differing_settings
+from fixfirst.reporter.page import address
+from fixfirst.reporter.verdicts import some
+from fixfirst.runs import layout, manifest
+from fixfirst.runs.run import Run
+from fixfirst.stats import agreement
+from fixfirst.stats.agreement import INDIFFERENT, Survey
+from fixfirst.stats.answer import Answer
+
+_MOST_MERITS = 3  # rules whose counts stand at the top of a survey
+_MOST_SPLITS = 8  # that are drawn: the surest; the table has them all
+
+
+def study_report(runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], of: int, place: Path | None = None) -> Document:
+    """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis.
+
+    of: how many there will be. place: the folder of the page, from which the pages of the searches are linked.
+    """
+    answers = [answer for _, answer in runs]
+    networks = [run.network for run, _ in runs]
+    known = [network for network in networks if network is not None]
+    together = agreement.Agreement.of(answers, known if len(known) == len(runs) else ())
+    survey = together.survey
+    first, last = ([], []) if survey is None else _survey_sections(survey, runs, place)
+    sections = [*first]
+    for number, world in enumerate(together.worlds if len(together.worlds) <= agreement.MOST_WORLDS else (), start=1):
+        of_world = [(run, answer) for run, answer in runs if any(answer is each for each in world.answers)]
+        if len(world.answers) > 1:
+            figure = figures.over_seeds(world.answers, f"seeds-{number}")
+            text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
+        else:
+            (answer,) = world.answers
+            figure = figures.swaps(f"swaps-{number}", answer.swaps_table(), answer.margin)
+            text = "Ticks are single trainings."
+        sections.append(
+            Section(f"Against {world.name}", (*world.sentences, text), (figure,), (_searches_table(of_world, place),))
+        )
+    lead = "In this world:" if len(together.worlds) == 1 else "What holds against all of them:"
+    if survey is not None:
+        where = f"in all of {some(len(survey.networks), 'network')}"
+        lead = f"What holds {where}, against {errors.list_words(list(survey.attackers))}:"
+    if len(runs) < of:
+        lead = f"So far, after {len(runs):,} of {of:,} searches. {lead}"
+    in_figures = survey is not None and len(together.worlds) > agreement.MOST_WORLDS
+    return Document(
+        title=f"fixfirst: {len(runs)} searches compared",
+        question=texts.QUESTION,
+        lead=lead,
+        headline=(f"{together.rule}.",),
+        figures_of_merit=() if survey is None else _survey_merits(survey),
+        answer=survey.beside_figures if survey is not None and in_figures else together.sentences,
+        missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
+        sections=(*sections, *last, how_section(answers), _study_settings(runs), *glossary_sections(texts.ANSWER_GLOSSARY)),
+    )
+
+
+def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
+    """Say what the searches have in common, and how to do them again."""
+    settings = [manifest.result_settings(run.kind, run.config) for run, _ in runs]
+    differing = {*differing_settings(settings), "kind"}
+    common = [(key, value) for key, value in settings[0].items() if key not in differing]
+    commands = {str(run.manifest.get("command", "")) for run, _ in runs}
+    again = next(iter(commands)) if len(commands) == 1 else ""
+    command = errors.printable(again) if again.startswith("fixfirst search") else None
+    return Section(
+        "Settings, and how to do it again",
+        (texts.AGAIN_ALL,) if command else (),
+        tables=(pairs_table("Settings of all searches", common),),
+        command=command,
+    )
+
+
+def _survey_merits(survey: Survey) -> tuple[tuple[str, str], ...]:
+    """Return in how many of the decided networks each rule holds; of pairs, the one that is worth something most often."""
+    rules = [rule.name for rule in survey.rules[:_MOST_MERITS]]
+    merits = []
+    for rule in [*rules, INDIFFERENT]:
+        own = [tally for tally in survey.all_tallies if tally.rule == rule and tally.told]
+        if own:
+            counts = ", ".join(f"{tally.holds}/{tally.told}" for tally in own)
+            against = errors.list_words([tally.attacker for tally in own])
+            merits.append((counts, f"decided networks in which {'it holds: ' if rule in rules else ''}{rule}; {against}"))
+    return tuple(merits)
+
+
+def _survey_sections(
+    survey: Survey, runs: Sequence[tuple[Run, Answer]], place: Path | None
+) -> tuple[list[Section], list[Section]]:
+    """Say how often rules hold in several networks and what decides, first; and what each network is, last."""
+    tallies = [tally for tally in survey.all_tallies if tally.told or tally.open]
+    holding = survey.table()
+    drawn = (figures.tallies(tallies, holding),) if tallies else ()
+    first = [Section("How often rules hold", (texts.RULES_HOLD,), drawn, (holding,))]
+    if survey.splits:
+        table = survey.splits_table()
+        title = f"All {len(table.rows)} splits, the surest first"
+        figure = figures.splits(table, _MOST_SPLITS)
+        first.append(Section("Which property decides", (texts.SPLITS,), (figure,), (replace(table, title=title),)))
+    where = runs[0][0].folder
+    has_page = (where / f"{layout.REPORT}.html").is_file()
+    text = () if has_page else (texts.PAGE_OF_ONE.format(command=errors.command("report", where)),)
+    return first, [Section("All networks", text, tables=(_networks_table(survey), _searches_table(runs, place)))]
+
+
+def _networks_table(survey: Survey) -> Table:
+    """Return what each network is."""
+    rows = tuple(
+        (
+            network.name,
+            ", ".join(f"{name} {traits.hosts} at {traits.value:g}" for name, traits in network.units.items()),
+            network.gated,
+            network.digest[:12],
+        )
+        for network in survey.networks.values()
+    )
+    columns = ("network", "unit types: hosts, value of the dearest", "gate before the target", "digest")
+    return Table(columns, rows, title="One row per network")
+
+
+def _searches_table(runs: Sequence[tuple[Run, Answer]], place: Path | None) -> Table:
+    """Return what each search found, with a link to its page if that is there."""
+    rows = []
+    for run, answer in runs:
+        page = run.folder / f"{layout.REPORT}.html"
+        name = run.name if place is None or not page.is_file() else Link(run.name, address(page, place))
+        swap, worst = next(iter(answer.swaps), None), max(order.violations_high for order in answer.orders)
+        dearest = (None,) * 4 if swap is None else (swap.name, swap.price, swap.low, swap.high)
+        tried = f"{len(answer.orders)} of {answer.possible}"
+        rows.append((name, answer.rule, *dearest, answer.orders[0].mean, worst, tried))
+    columns = ("run", "rule", "dearest swap", "price", "low", "high", "best return", "violations", "orders tried")
+    violations = Column("violations", "violations, at most", "{:.3f}".format)
+    shown = (*columns[:4], INTERVAL, "best return", violations, "orders tried")
+    return Table(columns, tuple(rows), shown, "One row per search")

@@ -1,0 +1,151 @@
+"""The reports of a search with a training per order, and of one training."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fixfirst.base import errors
+from fixfirst.base.tables import Column, Table, interval, percent, plain
+from fixfirst.reporter import curves, figures, texts, verdicts
+from fixfirst.reporter.document import Document, Section, describe_game, run_document
+from fixfirst.reporter.verdicts import some
+from fixfirst.runs import manifest, rows
+from fixfirst.runs.run import Run
+from fixfirst.stats import across_seeds
+
+
+def separate_report(run: Run) -> Document:
+    """Build the report of a search with a training per order."""
+    ranked, tried = run.ranked_trials, len({trial.workflow for trial in run.trials})
+    counts = f"{some(len(run.trials), 'trial')}, {some(tried, 'order')} tried, {run.used_episodes:,} training episodes"
+    lead, answer = "", [verdicts.NOTHING_PASSED]
+    headline: tuple[str, ...] = ("No order passed the gate.",)
+    merits: tuple[tuple[str, str], ...] = ()
+    if ranked is not None:
+        best, ranking = ranked.ranking.rows[0], ranked.ranking
+        lead, headline, answer = (
+            verdicts.ranking_lead(ranking),
+            verdicts.ranking_headline(ranking),
+            verdicts.ranking_sentences(ranked),
+        )
+        sure = f"{100 * ranking.confidence:.0f} % interval {interval(best.low, best.high)}"
+        merits = (
+            (plain(best.mean), f"return per episode; {sure}"),
+            (percent(ranked.best.compliance), "of judged repairs kept to the order"),
+            (f"{len(ranking.maybe_best)} of {len(ranking.rows)}", "accepted orders may be the best"),
+        )
+    if run.warmup is not None:
+        warmup, between = run.warmup, interval(run.warmup.low, run.warmup.high)
+        answer.append(f"Without an order, before the first trial, the defender earned {plain(warmup.mean)} {between}.")
+    return run_document(
+        run,
+        question=texts.QUESTION,
+        lead=lead,
+        headline=headline,
+        figures_of_merit=merits,
+        answer=(*answer, f"{counts}; {describe_game(run)}."),
+        sections=[_ranking_section(run), *_choice_sections(run), *_learning_sections(run), *_time_sections(run)],
+        glossary=texts.GLOSSARY,
+    )
+
+
+def _ranking_section(run: Run) -> Section:
+    """Show what every tried order earned, and how it was kept to."""
+    text = [texts.RANKING]
+    if run.ranked_trials is not None:
+        sure = f"{100 * run.ranked_trials.ranking.confidence:.0f} %"
+        text.append(texts.RANKING_INTERVALS.format(confidence=sure, spread=plain(run.ranked_trials.spread)))
+    if any(not trial.accepted for trial in run.trials):
+        text.append(texts.RANKING_HOLLOW)
+    table = across_seeds.ranking_table(run.ranked_trials, run.trials, all_tried=True)
+    drawn = any(trial.return_mean is not None for trial in run.trials)
+    figure = (figures.ranking(table),) if drawn else ()
+    return Section("All tried orders", tuple(text), figure, (table,) if run.trials else ())
+
+
+def _choice_sections(run: Run) -> list[Section]:
+    """Show which order was chosen when, what was expected of it, and what became of it."""
+    choices = {choice.iteration: choice for choice in run.choices}
+    lines, best, used = [], None, run.warmup_episodes
+    for trial in run.trials:
+        choice, used = choices.get(trial.id), used + trial.episodes
+        believed = ("", None, None, None) if choice is None else (choice.how, choice.mean, choice.std, choice.ucb)
+        if trial.accepted:
+            best = trial.earned if best is None else max(best, trial.earned)
+        lines.append((trial.id, trial.workflow, *believed, trial.return_mean, trial.status.value, best, used))
+    columns = ("trial", "order", "how", "expected", "std", "ucb", "return", "status", "best_so_far", "episodes_used")
+    shown = (*columns[:5], Column("ucb", "UCB"), *columns[6:])
+    table = Table(columns, tuple(lines), shown, "Which order was chosen when")
+    return [Section("How the search went", (texts.CHOICES,), tables=(table,))] if lines else []
+
+
+def _learning_sections(run: Run) -> list[Section]:
+    """Show the returns and the compliance of training episodes."""
+    if not len(run.updates):
+        return []
+    inherited = ", mostly from the weights of an earlier trial" if any(t.parent is not None for t in run.trials) else ""
+    marks = f" A thin line marks where another order begins{inherited}." if run.is_search else ""
+    figure = curves.learning([run], rows.number(run.config.get("compliance_threshold")))
+    return [Section("Learning", (texts.LEARNING + marks, texts.LEARNING_READING), (figure,))]
+
+
+def _time_sections(run: Run) -> list[Section]:
+    """Say what the worker-seconds were spent on."""
+    playing, updating = float(np.nansum(run.updates.collection_s)), float(np.nansum(run.updates.update_s))
+    parts = [("playing training episodes", playing), ("updating the policy", updating)]
+    text = texts.TIME_UNKNOWN
+    if run.sessions:
+        wall, workers = sum(s.seconds for s in run.sessions), max(s.workers for s in run.sessions)
+        rest = sum(s.seconds * s.workers for s in run.sessions) - playing - updating
+        parts.append(("choosing, gate, evaluation, files, waiting" if run.is_search else "gate, evaluation, files", rest))
+        sessions = "" if len(run.sessions) == 1 else f" in {len(run.sessions)} sessions"
+        text = f"{manifest.duration(wall)} of wall time{sessions} with {some(workers, 'worker')}."
+    parts = [(name, seconds) for name, seconds in parts if seconds > 0]
+    whole = sum(seconds for _, seconds in parts)
+    lines = tuple((name, seconds, seconds / whole) for name, seconds in parts)
+    shown = ("part", Column("seconds", "worker-seconds", "{:,.1f}".format), Column("share", "share", percent))
+    table = Table(("part", "seconds", "share"), lines, shown, "Worker-seconds")
+    return [Section("Where the time went", (text,), tables=(table,))] if parts else []
+
+
+def training_report(run: Run) -> Document:
+    """Build the report of one training."""
+    order = errors.printable(str(run.config.get("workflow", "unknown")))
+    whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
+    score = run.result
+    answer, merits = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], []
+    if score is not None:
+        between = interval(score.low, score.high)
+        earned = (
+            f"The trained policy earned {plain(score.mean)} per episode {between} on {score.episodes:,} held-out episodes."
+        )
+        merits.append((plain(score.mean), f"return per episode; 95 % interval {between}"))
+        if score.compliance is not None:
+            share = percent(score.compliance.compliance.value)
+            earned += f" It kept to the order in {share} of the judged repairs."
+            merits.append((share, "of judged repairs kept to the order"))
+        if score.restores is not None and score.removes is not None:
+            earned += f" It made {plain(score.restores)} Restores and {plain(score.removes)} Removes an episode."
+        answer.insert(0, earned)
+    parts = () if score is None else sorted(((name, cost) for name, cost in score.costs.items() if cost), key=_by_cost)
+    costs = (*parts, ("all together", -score.mean)) if score is not None and parts else ()
+    return run_document(
+        run,
+        question="What does one trained defender earn?",
+        lead="",
+        headline=(whose,),
+        figures_of_merit=tuple(merits),
+        answer=tuple(answer),
+        sections=[*_cost_sections(costs), *_learning_sections(run), *_time_sections(run)],
+        glossary=texts.GLOSSARY,
+    )
+
+
+def _by_cost(part: tuple[str, float]) -> float:
+    return -part[1]
+
+
+def _cost_sections(costs: Sequence[tuple[str, float]]) -> list[Section]:
+    """Say what an episode cost, part by part."""
+    table = Table(("part", "points an episode"), tuple(costs), title="Points an episode that each part cost")
+    return [Section("What an episode cost", (texts.COSTS,), tables=(table,))] if costs else []

@@ -1,0 +1,151 @@
+"""What people see while searches and trainings run, without starting any."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fake_search import ORDERS, FakeSearch, shared_search, trial
+from rich.console import Console
+
+from fixfirst.reporter import live
+from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
+from fixfirst.runs.layout import WARMUP_KEY
+from fixfirst.searcher.jobs import JobProgress
+
+
+def test_a_sparkline_shows_each_value_or_the_mean_of_its_share_and_a_terrible_start_does_not_flatten_the_rest():
+    """Median -20, highest -14: everything below -38 is drawn as -38, so that -26 and -20 are still told apart."""
+    assert sparkline([]) == ""
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert sparkline([0, 0, 7, 7, 0, 0, 7, 7], width=4) == "▁█▁█"
+    assert sparkline([5.0, 5.0, 5.0]) == "▁▁▁"
+    assert sparkline([-900, -26, -20, -20, -14]) == "▁▅▆▆█"
+
+
+def watch(searches, *, quiet=False):
+    """Each search has a warm-up, is asked for an order, complains, and records a trial."""
+    with SearchView(several=len(searches) > 1, quiet=quiet) as view:
+        for search in searches:
+            view.begin(search)
+        for search in searches:
+            view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
+            number = len(search.trials)
+            best = SimpleNamespace(mean=-14.04, std=1.0, ucb=-12.04)
+            view.chosen(search, number, SimpleNamespace(workflow=ORDERS[number], how="ucb", top=(best,)))
+            view.progress(search, number, f"trial {number}: its worker is gone; trying again")
+            search.trials.append(trial(number, -14.0))
+            view.recorded(search, search.trials[-1])
+
+
+def test_one_search_tells_every_choice_complaint_and_trial(capsys):
+    watch([FakeSearch([])])
+    recorded = "trial 0: accepted, return -14.00 ± 0.10, compliance 98.0 %, 10 episodes"
+    assert capsys.readouterr().err.splitlines() == [
+        f"fixfirst: trial 0: {ORDERS[0]} (expects -14.0 ± 1.0, so at best -12.0)",
+        "fixfirst: trial 0: its worker is gone; trying again",
+        f"fixfirst: 110/1,000 episodes | {recorded}",
+    ]
+
+
+def test_lines_of_several_searches_name_theirs_and_count_the_budget_of_all(capsys):
+    watch([FakeSearch([], seed, Path(f"runs/study/b_line-{seed}")) for seed in (3, 4)])
+    lines = capsys.readouterr().err.splitlines()
+    assert ["b_line-3: " in line for line in lines] == [True] * 3 + [False] * 3
+    assert ["b_line-4: " in line for line in lines] == [False] * 3 + [True] * 3
+    assert lines[-1].startswith("fixfirst: 220/2,000 episodes | b_line-4: trial 0: accepted")
+
+
+def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
+    watch([FakeSearch([trial(0, -14.0)])], quiet=True)
+    assert capsys.readouterr().err.splitlines() == [
+        "fixfirst: going on after 1 trials, 110 of 1,000 episodes used",
+        "fixfirst: trial 1: its worker is gone; trying again",
+    ]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, as told to whatever shows progress; it stands still unless moved."""
+    now = SimpleNamespace(s=1000.0)
+    monkeypatch.setattr(live.time, "monotonic", lambda: now.s)
+    return now
+
+
+def picture(view, capsys, width):
+    Console(width=width).print(view._live.get_renderable())
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_curve(clock, monkeypatch, capsys):
+    """The warm-up counts as far as it is, though `used` has it as done from the start."""
+    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=100, **options))
+    view, searches = SearchView(several=True), [FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)]
+    for search in searches:
+        view.begin(search)
+        view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
+    view.chosen(searches[1], 0, SimpleNamespace(workflow=ORDERS[0], how="random", top=()))
+    clock.s += 1
+    view.progress(searches[1], 0, JobProgress(10, -80.0, None))
+    bar, *lines = picture(view, capsys, 100)
+    assert bar.split()[-1] == "160/2,000"
+    assert lines == [
+        "b_line-3: learning to defend, no order yet",
+        "warm-up ▁ -90.0, 50 episodes",
+        f"b_line-4: trial 0: {ORDERS[0]} (random)",
+        f"trial 0 ▁ -80.0, 10 episodes: {ORDERS[0]}",
+    ]
+
+
+def test_a_live_picture_is_as_wide_as_the_terminal_and_tells_the_time_left(clock, monkeypatch, capsys):
+    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=60, **options))
+    progress = ProgressLine(10_000)
+    for episodes in (1_000, 2_000):
+        clock.s += 5
+        progress.point(-90.0)
+        progress.show(episodes, "return -90.0")
+    bar, curve = picture(progress, capsys, 60)
+    assert re.fullmatch("━+ +2,000/10,000, 40 s left", bar) and len(bar) == 60
+    assert curve == "▁▁ return -90.0"
+
+
+def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_does_not_count(clock, capsys):
+    """50 episodes after a minute of compiling are no reason to announce a day and a half."""
+    view, search = SearchView(), shared_search()
+    view.begin(search)
+    for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
+        clock.s += seconds
+        view.progress(search, 0, JobProgress(episodes, -90.0, None))
+    doing = "learning to defend, no order yet"
+    assert capsys.readouterr().err.splitlines() == [
+        f"fixfirst: 50/100,000 episodes | {doing}",
+        f"fixfirst: 11,050/100,000 episodes, 1,000/s, 1 min 29 s left | {doing}",
+    ]
+
+
+def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
+    """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
+    view, search = SearchView(), shared_search(orders=ORDERS[:24])
+    search.config.replicates = 3
+    view.begin(search)
+    view.crossing(search)
+    for seconds, orders in ((0, 1), (6, 13), (6, 25)):
+        clock.s += seconds
+        view.progress(search, 1, JobProgress(10_000, -14.0, None, done=orders))
+    said = "fixfirst: measuring 24 orders by cross-play"
+    assert capsys.readouterr().err.splitlines() == [
+        said,
+        f"fixfirst: 0/100,000 episodes | {said[10:]}, 25 of 72 done, 24 s left",
+    ]
+
+
+def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):
+    progress = ProgressLine(10_000)
+    for seconds, episodes in ((60, 1_000), (5, 2_000), (5, 3_000)):
+        clock.s += seconds
+        progress.show(episodes, "return -90.0")
+    assert capsys.readouterr().err.splitlines() == [
+        "fixfirst: 1,000/10,000 episodes | return -90.0",
+        "fixfirst: 2,000/10,000 episodes, 200/s, 40 s left | return -90.0",
+        "fixfirst: 3,000/10,000 episodes, 200/s, 35 s left | return -90.0",
+    ]
