@@ -12,8 +12,6 @@ from multiprocessing import active_children
 import numpy as np
 import pytest
 
-import fixfirst as ff
-from fixfirst.base.errors import ConfigError
 from fixfirst.base.jobs import Interrupt
 from fixfirst.learner.checkpoint import last_tensors
 from fixfirst.learner.openings import better_half, evaluate_openings, extend_openings, first_openings
@@ -256,34 +254,6 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
     assert restores.any() and np.allclose(seen - first.rewards10 / 10, restores * 1.0)
     training.episodes = 50
     assert np.allclose(training._rewards(first) - first.rewards10 / 10, restores * 0.5)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"entrants": 3}, "--entrants 3 needs --start-episodes: how many each of them has"),
-        ({"survivors": 2}, "--survivors 2 needs as many --entrants, got 1"),
-        (
-            {"survivors": 2, "entrants": 2, "start_episodes": 20},
-            "--survivors 2 are compared by the openings they find",
-        ),
-        ({"finalists_kept": 5}, "--finalists-kept 5 needs as many --finalists, got 3"),
-        ({"opening": "find"}, "--opening find needs --opening-episodes"),
-        ({"opening": "Decoy User9"}, "the action set macros has no choice 'Decoy User9'; did you mean 'Decoy User"),
-        ({"opening": "Decoy User3, Decoy User3", "opening_episodes": 10}, "its choice 2, Decoy User3, is masked"),
-        ({"opening": "Sleep, Sleep", "max_steps": 2}, "an opening of 2 choices leaves nothing to choose in 2 steps"),
-        ({"opening": "find", "opening_episodes": 10, "action_set": "all"}, "the action set all has none"),
-        (
-            {"entrants": 30, "start_episodes": 20},
-            "--total-episodes must be at least 600 with 580 for starts that are given up, got",
-        ),
-        ({"growth": [[20, 2], [10, 3]]}, r"growth has pairs of \(episodes, factor from 1 on\), episodes in order, got"),
-        ({"memory": "elephant"}, "memory 'elephant' is not known; use none, scans, full"),
-    ],
-)
-def test_bad_settings_get_one_line(settings, message):
-    with pytest.raises((ConfigError, ff.WorldError), match=message):
-        config(**settings)
 
 
 # ---------------------------------------------------------------- openings

@@ -15,7 +15,6 @@ from cage2 import HOST_NAMES
 from held import Holds, checkpoint
 from searches import end, wait_for
 
-from fixfirst.base.errors import FixfirstError
 from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
 from fixfirst.game.game_config import Game
@@ -27,7 +26,7 @@ from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import TRAINING_LOG
 from fixfirst.runs.rows import UpdateRow
-from fixfirst.settings.training import TrainConfig, make_config
+from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 QUIET = ["--no-tensorboard", "--quiet"]
@@ -351,58 +350,6 @@ def test_what_is_no_run_is_not_resumed(tmp_path, capsys, manifest, says):
     one_line(capsys, says)
 
 
-# ---------------------------------------------------------------- settings
-
-
-def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, monkeypatch):
-    path = tmp_path / "config.toml"
-    path.write_text('preset = "hybrid"\nseed = 1\nmax_steps = 7\nrule = "top"\n[ppo]\nepochs = 2\ngamma = 0.5\n')
-    monkeypatch.setenv("FIXFIRST_SEED", "2")
-    monkeypatch.setenv("FIXFIRST_MAX_STEPS", "8")
-    monkeypatch.setenv("FIXFIRST_GAMMA", "0.6")
-    monkeypatch.setenv("FIXFIRST_N_ENVS", "2")
-    config = TrainConfig.resolve(*TrainConfig.gather({"seed": 3, "keep": "delta", "workflow": "balanced"}, path, None))
-    assert (config.seed, config.game.max_steps, config.judging.rule) == (3, 8, "top")
-    assert (config.ppo.epochs, config.ppo.gamma, config.ppo.num_envs) == (2, 0.6, 2)
-    assert config.ppo.episodes_per_update == 10  # hybrid's five, of each of the two environments
-    assert config.keep == "delta" and config.alignment_lambda == 30.0
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("sed = 1", "config.toml: unknown setting 'sed'; did you mean 'seed'?"),
-        ("[ppo]\nepoch = 1", "unknown setting 'epoch'; did you mean 'epochs'?"),
-        ("ppo = 3", "unknown setting 'ppo'"),
-        ("keep = 3", "--keep must be shield, evidence, recheck, expiry, limit, penalty, delta or none, got 3"),
-        ("seed = ", "config.toml: cannot be read as TOML"),
-        ('preset = ["default"]', "preset must be one of "),
-    ],
-)
-def test_a_wrong_config_file_is_one_line(tmp_path, capsys, content, says):
-    (tmp_path / "config.toml").write_text(content)
-    train(tmp_path / "run", "--config", str(tmp_path / "config.toml"), expect=2)
-    one_line(capsys, says)
-    assert not (tmp_path / "run").exists()
-
-
-def test_wrong_settings_are_one_line(tmp_path, capsys, monkeypatch):
-    for arguments, says in (
-        (["--workflow", "user > root"], "must name each of user"),
-        (["--config", "nowhere.toml"], "nowhere.toml: no such file"),
-        (["--units", "nowhere.toml"], "nowhere.toml: cannot be read"),
-        (["--total-episodes", "10"], "--total-episodes must be at least 50, got 10"),
-        (["--from", str(tmp_path / "nowhere")], "holds no policy"),
-        (["--seed", "x"], "--seed"),
-    ):
-        train(tmp_path / "run", *arguments, expect=2)
-        one_line(capsys, says)
-    monkeypatch.setenv("FIXFIRST_SEED", "lucky")
-    train(tmp_path / "run", expect=2)
-    one_line(capsys, "--seed must be a whole number", "got 'lucky'")
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_policy_to_start_from_must_know_the_same_unit_types(tmp_path, capsys):
     units = tmp_path / "units.toml"
     units.write_text(f"[units]\nserver = {['Op_Server0']}\nrest = {[h for h in HOST_NAMES if h != 'Op_Server0']}\n")
@@ -462,41 +409,6 @@ def test_training_stops_as_soon_as_the_gate_is_passed(tmp_path):
 # ---------------------------------------------------------------- rewards, and learning
 
 
-def first_update(**alignment):
-    config = make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40, alignment=alignment)
-    return Training(config).step()
-
-
-def test_alignment_is_kept_apart_from_the_worlds_reward():
-    """The first update plays the same episodes whatever the alignment; only the alignment column differs."""
-    none, penalty, delta = (first_update(kind=kind) for kind in ("none", "penalty", "delta"))
-    assert none.row.env_reward == penalty.row.env_reward == delta.row.env_reward == none.row.total_reward
-    counts = penalty.counts
-    assert np.array_equal(penalty.alignment, -2.0 * (counts.judged - counts.compliant))
-    share = counts.compliant / np.maximum(counts.judged, 1)
-    assert np.allclose(delta.alignment, 30.0 * share)
-    row = penalty.row
-    assert none.row.alignment == 0 > row.alignment and row.total_reward == pytest.approx(row.env_reward + row.alignment)
-
-
-def test_the_multiplier_adapts_from_update_to_update_unless_it_is_fixed():
-    config = make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40, keep="penalty")
-    training = Training(config)
-    first, second = training.step().row, training.step().row
-    assert first.multiplier == 2.0 and second.multiplier == pytest.approx(2 + 2 * (0.97 - first.compliance))
-    fixed = Training(config.model_copy(update={"alignment_adaptive": False}))
-    assert [fixed.step().row.multiplier, fixed.step().row.multiplier] == [2.0, 2.0]
-
-
-def test_the_learner_explores_more_while_it_breaks_the_order():
-    """Entropy bonus 0.01 below the target compliance of 0.97, else the preset's 0.003."""
-    training = Training(make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40, keep="penalty"))
-    update = training.step()
-    assert update.row.compliance < 0.97 and training._entropy(update.counts) == 0.01
-    kept = update.counts._replace(compliant=update.counts.judged)
-    assert training._entropy(kept) == 0.003 and training._entropy(None) == 0.003
-
-
 def inherited(config, weights):
     training = Training(config)
     training.inherit(weights)
@@ -553,11 +465,6 @@ def test_training_gate_and_tests_never_share_an_episode():
         assert not np.array_equal(a, b)
     assert all(np.array_equal(first[purpose], again[purpose]) for purpose in purposes)
     assert np.array_equal(training._play().held[0], own.held[0])  # the streams it trains on are these
-
-
-def test_misuse_from_python_is_a_fixfirst_error(tmp_path):
-    with pytest.raises(FixfirstError):
-        make_config(workflow="all", units={name: [name] for name in HOST_NAMES})  # 13! orders
 
 
 def test_training_in_worker_processes_gives_the_same_bytes(tmp_path):

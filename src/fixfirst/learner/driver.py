@@ -46,7 +46,7 @@ def working(folder: Path, progress: Progress, *, is_run: bool = True) -> Iterato
         stack.enter_context(errors.writing(folder, hint))
         folder.mkdir(parents=True, exist_ok=True)
         stack.enter_context(manifest.locked(folder))
-        if is_run and manifest.is_finished(folder):
+        if is_run and manifest.is_finished(folder) and (folder / layout.RESULT).exists():
             raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
         session = stack.enter_context(manifest.Session(folder)) if is_run else None
         interrupt = stack.enter_context(jobs.interrupts())

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from cage2 import HOST_NAMES
 from hypothesis import given, settings as examples, strategies as st
 
 from fixfirst.base.errors import FixfirstError
 from fixfirst.learner.training import Training
+from fixfirst.settings.ppo import PPOConfig
 from fixfirst.settings.presets import PRESETS
 from fixfirst.settings.search import SearchConfig, search_config
-from fixfirst.settings.training import Alignment, PPOConfig, TrainConfig, make_config
+from fixfirst.settings.training import Alignment, TrainConfig, make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 
@@ -141,6 +143,32 @@ def test_equal_values_under_another_name_train_the_same_weights():
             {"opening": "Sleep", "opening_episodes": 20},
             "--opening-episodes must be at least one update, 50 episodes, got 20",
         ),
+        # A tournament that cannot be
+        ({"entrants": 3}, "--entrants 3 needs --start-episodes: how many each of them has"),
+        ({"survivors": 2}, "--survivors 2 needs as many --entrants, got 1"),
+        (
+            {"survivors": 2, "entrants": 2, "start_episodes": 20},
+            "--survivors 2 are compared by the openings they find",
+        ),
+        ({"finalists_kept": 5}, "--finalists-kept 5 needs as many --finalists, got 3"),
+        ({"opening": "find"}, "--opening find needs --opening-episodes"),
+        (
+            {"opening": "Decoy User9", "action_set": "macros"},
+            "the action set macros has no choice 'Decoy User9'; did you mean 'Decoy User",
+        ),
+        (
+            {"opening": "Decoy User3, Decoy User3", "opening_episodes": 50, "action_set": "macros"},
+            "its choice 2, Decoy User3, is masked",
+        ),
+        ({"opening": "Sleep, Sleep", "max_steps": 2}, "an opening of 2 choices leaves nothing to choose in 2 steps"),
+        ({"opening": "find", "opening_episodes": 50, "action_set": "all"}, "the action set all has none"),
+        (
+            {"entrants": 30, "start_episodes": 50, "total_episodes": 200},
+            "--total-episodes must be at least 1,500 with 1,450 for starts that are given up, got",
+        ),
+        ({"growth": [[20, 2], [10, 3]]}, "growth has pairs of (episodes, factor from 1 on), episodes in order, got"),
+        ({"memory": "elephant"}, "memory 'elephant' is not known; use none, scans, full"),
+        ({"workflow": "all", "units": {name: [name] for name in HOST_NAMES}}, "--workflow all needs at most 6 unit types"),
     ],
 )
 def test_bad_settings_are_one_line_that_names_what_came(settings, says):
@@ -174,6 +202,20 @@ def test_a_config_survives_its_own_json():
     config = make_config("hybrid", gamma=0.9, workflow=ORDER, keep="delta", seed=3)
     assert TrainConfig.model_validate_json(config.model_dump_json()) == config
     assert config.alignment_lambda == Alignment(keep="delta").alignment_lambda == 30.0
+
+
+def test_what_a_config_is_made_of_is_made_once_and_carried_to_copies():
+    config = make_config(workflow="critical_first")
+    game = config.game
+    other = config.model_copy(update={"seed": 3, "gamma": 0.9})
+    assert other.game is config.game is game and other.tournament is config.tournament
+    assert other.ppo.gamma == 0.9 and config.ppo.gamma == 0.99
+    assert config.model_copy(update={"workflow": "none"}).spec.units is None
+    search = search_config(total_episodes=3_000)
+    assert (
+        search.base_config(0).ppo is search.base_config(1).ppo and search.base_config(0).seed != search.base_config(1).seed
+    )
+    assert search.model_copy(update={"max_episodes": 77}).training.total_episodes == 77
 
 
 # ---------------------------------------------------------------- settings without effect

@@ -1,0 +1,253 @@
+"""Files of policies: a policy comes back as it was, plays alike, and a damaged or foreign file is refused in one line."""
+
+import copy
+import json
+import pickle
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cage2 import HOST_NAMES, NUM_ACTIONS
+from late import Late
+from safetensors.numpy import load, save
+
+import fixfirst as ff
+from fixfirst.base.files import sha256, with_checksum
+from fixfirst.learner.training import Training
+from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy.policy_file import load_policy
+from fixfirst.settings.training import make_config
+
+torch = Late("torch")
+ORDER = "enterprise > op_server > op_host > user > defender"
+OBSERVATIONS = (np.random.default_rng(0).random((200, 52)) < 0.2).astype(np.int8)
+
+
+def training(**settings):
+    return Training(make_config(n_envs=4, max_steps=10, total_episodes=100, **{"workflow": ORDER} | settings))
+
+
+def written(folder, **settings):
+    training(**settings).save_policy(folder)
+    return load_policy(folder)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    made = training(keep="penalty")
+    made.step()
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path, trained):
+    """A folder with a policy."""
+    trained.save_policy(tmp_path)
+    return tmp_path
+
+
+def test_a_policy_comes_back_as_it_was_from_its_folder_its_files_and_the_run_of_a_search(folder, trained, tmp_path):
+    trained.save_policy(tmp_path / "run" / "best")
+    for path in (folder, folder / "policy.json", folder / "policy.safetensors", str(folder), tmp_path / "run"):
+        policy = load_policy(path)
+        assert all(np.array_equal(policy.weights[name], array) for name, array in trained.learner.weights.items())
+    assert policy.workflow == Workflow.parse(ORDER) and policy.config == trained.config.model_dump(mode="json")
+    facts = policy.facts
+    assert facts["sha256"] == sha256((folder / "policy.safetensors").read_bytes())
+    assert (facts["inputs"], facts["actions"], facts["episodes"], facts["updates"]) == (77, NUM_ACTIONS, 4, 1)
+    assert facts["notes"] == {"accepted": False} and {"python", "numpy"} <= set(facts["versions"])
+    for file in ("policy.safetensors", "policy.json"):  # the same bytes, whoever writes them again
+        assert (folder / file).read_bytes() == (tmp_path / "run" / "best" / file).read_bytes()
+
+
+def test_act_maps_observations_to_actions(folder):
+    policy = load_policy(folder)
+    actions = policy.act(OBSERVATIONS)
+    assert actions.shape == (200,) and actions.dtype == np.int64
+    assert actions.min() >= 0 and actions.max() < NUM_ACTIONS and len(np.unique(actions)) > 20
+    one = policy.act(OBSERVATIONS[0])
+    assert np.ndim(one) == 0 and one == actions[0]
+    assert policy.act(OBSERVATIONS.tolist()).tolist() == actions.tolist()
+    assert policy.act(np.empty((0, 52))).shape == (0,)
+
+
+def test_a_policy_that_has_played_can_be_pickled_and_copied_and_remembers_what_it_did():
+    policy, plain = ff.load_policy("champion"), ff.load_policy("champion")
+    for each in (policy, plain):
+        each.act(OBSERVATIONS[:3])
+    others = [pickle.loads(pickle.dumps(policy)), copy.deepcopy(policy), plain]
+    played = [[other.act(now).tolist() for now in OBSERVATIONS[3:9].reshape(2, 3, 52)] for other in others]
+    assert played[0] == played[1] == played[2]
+    assert policy.act(OBSERVATIONS[3:6]).tolist() == played[0][0]  # it was left where it was
+
+
+def test_sampled_actions_depend_on_seed_and_step_and_nothing_else(folder):
+    policy = load_policy(folder)
+    first = policy.act(OBSERVATIONS, seed=1, step=2)
+    assert np.array_equal(first, policy.act(OBSERVATIONS, seed=1, step=2))
+    for seed, step in ((1, 3), (2, 2)):
+        assert not np.array_equal(first, policy.act(OBSERVATIONS, seed=seed, step=step))
+
+
+def test_greedy_is_the_most_probable_action(folder):
+    policy = load_policy(folder)
+    inputs = np.hstack([OBSERVATIONS, np.tile(policy.workflow.encode(), (200, 1))]).astype(np.float32)
+    expected = policy.probabilities(inputs).argmax(axis=1)
+    assert all(np.array_equal(policy.act(OBSERVATIONS, greedy=True, step=step), expected) for step in (0, 1))
+
+
+def test_a_policy_becomes_a_pytorch_module(folder):
+    """Its logits are those of the compiled network."""
+    policy = load_policy(folder)
+    inputs = (np.random.default_rng(0).random((9, 77)) < 0.3).astype(np.float32)
+    net = policy.to_torch()
+    with torch.no_grad():
+        theirs = torch.softmax(net.actor(torch.from_numpy(inputs)), dim=1).numpy()
+        assert net.critic(torch.from_numpy(inputs)).shape == (9, 1)
+    assert np.allclose(policy.probabilities(inputs), theirs, atol=1e-6)
+
+
+def test_a_workflow_can_be_given_and_matters(folder):
+    policy = load_policy(folder)
+    own = policy.act(OBSERVATIONS, step=0)
+    assert all(np.array_equal(own, policy.act(OBSERVATIONS, workflow=w, step=0)) for w in (ORDER, Workflow.parse(ORDER)))
+    assert not np.array_equal(own, policy.act(OBSERVATIONS, workflow="reverse", step=0))
+
+
+def test_a_universal_policy_must_be_told_its_order_and_one_without_an_order_needs_none(tmp_path):
+    policy = written(tmp_path / "all", workflow="all")
+    with pytest.raises(ff.ConfigError, match="this policy follows any order: say which one"):
+        policy.act(OBSERVATIONS)
+    assert policy.act(OBSERVATIONS, workflow="reverse").shape == (200,)
+    policy = written(tmp_path / "none", workflow="none")
+    assert policy.scheme is None and policy.facts["inputs"] == 52 and policy.act(OBSERVATIONS).shape == (200,)
+
+
+def test_a_policy_carries_its_own_grouping_of_hosts(tmp_path):
+    groups = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(HOST_NAMES[:4])})
+    policy = written(tmp_path, units=groups.as_dict(), workflow="dear > cheap", keep="penalty")
+    assert policy.scheme == groups and str(policy.workflow) == "dear > cheap" and policy.facts["inputs"] == 56
+    with pytest.raises(ff.WorkflowError, match="this policy orders cheap, dear, not user, op_host"):
+        policy.act(OBSERVATIONS, workflow=Workflow.parse(ORDER))
+
+
+def test_what_compiled_code_would_look_up_beyond_its_arrays_is_refused(folder):
+    policy = load_policy(folder)
+    for wrong in (np.zeros(51), np.zeros((3, 53)), np.zeros((2, 2, 52)), np.full((1, 52), 2), np.full(52, np.nan), 0, []):
+        with pytest.raises(ff.PolicyError, match=r"observations must be \[N, 52\] bits, got shape"):
+            policy.act(wrong)
+    for wrong in (np.ones((1, 10**6), np.uint8), np.zeros((1, 52)), np.full((1, 77), 2), np.zeros(3), None):
+        with pytest.raises(ff.PolicyError, match=r"inputs must be \[N, 77\] bits, got shape"):
+            policy.probabilities(wrong)
+    with pytest.raises(ff.WorkflowError, match="orders must be a list of workflows, got"):
+        policy.player_of(["user"])
+    small = {name: array[..., :1] for name, array in policy.weights.items()}
+    for weights in (small, {}, {name: array.astype(np.float64) for name, array in policy.weights.items()}):
+        with pytest.raises(ff.PolicyError, match="the weights of this policy"):
+            replace(policy, weights=weights).act(OBSERVATIONS)
+
+
+# ---------------------------------------------------------------- damaged and foreign files
+
+
+def refused(path, *says):
+    with pytest.raises(ff.PolicyError) as error:
+        load_policy(path)
+    message = str(error.value)
+    assert "\n" not in message and all(part in message for part in says), message
+
+
+def sign(folder, data=None, **changes):
+    """Write other arrays or facts, with hashes that fit."""
+    data = (folder / "policy.safetensors").read_bytes() if data is None else data
+    document = json.loads((folder / "policy.json").read_bytes()) | {"sha256": sha256(data)} | changes
+    (folder / "policy.safetensors").write_bytes(data)
+    (folder / "policy.json").write_text(json.dumps(with_checksum(document)))
+
+
+@pytest.mark.parametrize("length", [0, 7, 100, -3])
+def test_a_truncated_file(folder, length):
+    for name, says in (("policy.safetensors", "damaged (its sha256 is not the one in"), ("policy.json", "cannot be read")):
+        good = (folder / name).read_bytes()
+        (folder / name).write_bytes(good[:length])
+        refused(folder, name, says)
+        (folder / name).write_bytes(good)
+
+
+def test_every_flipped_bit_is_noticed(folder):
+    """Of the arrays some; of the JSON bit 0 of every eleventh byte that is not white space, whatever it breaks."""
+    for name, places in (("policy.safetensors", (3, 200, 50_000)), ("policy.json", range(0, 10**6, 11))):
+        good = (folder / name).read_bytes()
+        for place in places:
+            if place < len(good) and good[place] not in b" \n":
+                (folder / name).write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+                refused(folder)
+        (folder / name).write_bytes(good)
+    (folder / "policy.json").write_text(json.dumps(json.loads(good)))  # the layout of the JSON does not matter
+    assert load_policy(folder).workflow == Workflow.parse(ORDER)
+
+
+WRONG_ARRAYS = {
+    "critic.4.bias is float32 (2,), expected float32 (1,)": {"critic.4.bias": np.zeros(2, np.float32)},
+    "actor.0.bias is float64 (64,), expected float32 (64,)": {"actor.0.bias": np.zeros(64)},
+    "holds the wrong arrays (actor.0.bias)": {"actor.0.bias": None},
+    "holds the wrong arrays (exploit)": {"exploit": np.zeros(1, np.float32)},
+    "actor.0.bias holds values that are not finite": {"actor.0.bias": np.full(64, np.nan, np.float32)},
+}
+
+
+@pytest.mark.parametrize("says", WRONG_ARRAYS)
+def test_wrong_shapes_types_names_and_values(folder, says):
+    arrays = load((folder / "policy.safetensors").read_bytes()) | WRONG_ARRAYS[says]
+    sign(folder, save({name: array for name, array in arrays.items() if array is not None}))
+    refused(folder, "policy.safetensors: ", says)
+
+
+class Bomb:
+    def __reduce__(self):
+        return print, ("a pickle was opened",)
+
+
+def test_a_pickle_in_disguise_is_never_opened(folder, capsys):
+    sign(folder, pickle.dumps(Bomb()))
+    refused(folder, "policy.safetensors: is not a safetensors file")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("kind", "size"), [("BF16", 4), ("F8_E4M3", 2), ("XYZ", 2)])
+def test_array_types_that_numpy_lacks(folder, kind, size):
+    header = json.dumps({"actor.0.bias": {"dtype": kind, "shape": [2], "data_offsets": [0, size]}})
+    sign(folder, struct.pack("<Q", len(header)) + header.encode() + bytes(size))
+    refused(folder, "policy.safetensors: ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"schema": 2}, "has schema 2, this version reads 1"),
+        ({"kind": "checkpoint"}, "cannot be read (it is not a policy)"),
+        ({"workflow": "user > root"}, "damaged ("),
+        ({"workflow": 3}, "damaged ("),
+        ({"units": {"a": ["User0"]}}, "damaged ("),
+        ({"units": 3}, "damaged ("),
+        ({"config": 3}, "damaged ("),
+        ({"versions": "x"}, "damaged ("),
+    ],
+)
+def test_documents_that_make_no_sense(folder, changes, says):
+    sign(folder, **changes)
+    refused(folder, f"policy.json: {says}")
+
+
+def test_missing_and_other_files(folder, tmp_path):
+    refused(tmp_path / "nowhere", "holds no policy")
+    (folder / "policy.safetensors").unlink()
+    refused(folder, "policy.safetensors: is missing")
+    (folder / "policy.safetensors").mkdir()
+    refused(folder, "cannot be read")
+    for other in (b"[1, 2]", b"\xff\xfe"):
+        (folder / "policy.json").write_bytes(other)
+        refused(folder, "policy.json: cannot be read")
+    (folder / "policy.json").unlink()
+    refused(folder, "holds no policy (policy.json is missing")

@@ -1,0 +1,80 @@
+"""Settings that had other names are read from wherever they are said, and one line says what they are called now."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fixfirst as ff
+from fixfirst.cli import main
+from fixfirst.runs.setting_names import GONE, RENAMED, flatten
+from fixfirst.settings.league import LeagueConfig
+from fixfirst.settings.search import SearchConfig
+from fixfirst.settings.training import TrainConfig, make_config
+
+OLD = {"entropy": 0.02, "value_weight": 0.25, "clip": 0.1, "starts": 2, "start_episodes": 50, "free_restores": 100}
+NEW = {"ent_coef": 0.02, "vf_coef": 0.25, "clip_coef": 0.1, "entrants": 2, "start_episodes": 50}
+NEW |= {"restore_cost_warmup_episodes": 100}
+LINE = "some settings have other names now: --clip is --clip-coef, --entropy is --ent-coef, "
+
+
+def test_every_old_name_stands_for_a_setting_and_is_none():
+    known = {*SearchConfig.model_fields, *TrainConfig.model_fields, *LeagueConfig.model_fields}
+    assert set(RENAMED.values()) <= known and not {*RENAMED, *GONE} & known
+
+
+def test_old_names_from_python_a_file_and_the_environment_are_the_new_ones(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "old.toml"
+    file.write_text("".join(f"{name} = {value}\n" for name, value in OLD.items()))
+    expected = make_config(**NEW)
+    assert capsys.readouterr().err == ""
+    assert make_config(**OLD) == expected == TrainConfig(**expected.model_dump() | {"clip": 0.1})
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"fixfirst: {LINE}") and second.endswith("--clip is --clip-coef")
+    assert TrainConfig.resolve(*TrainConfig.gather({}, file, None)) == expected
+    assert capsys.readouterr().err.startswith(f"fixfirst: {file}: {LINE}")
+    for name, value in OLD.items():
+        monkeypatch.setenv(f"FIXFIRST_{name.upper()}", str(value))
+    assert TrainConfig.resolve(*TrainConfig.gather({}, None, None)) == expected
+    assert capsys.readouterr().err.startswith(f"fixfirst: {LINE}")
+
+
+def test_old_flags_train_as_the_new_ones_and_the_run_has_the_new_names(tmp_path, capsys):
+    small = [
+        "--workflow",
+        "none",
+        "--total-episodes",
+        "4",
+        "--n-envs",
+        "2",
+        "--max-steps",
+        "3",
+        "--quiet",
+        "--test-episodes",
+        "2",
+    ]
+    for name, flags in (("old", ["--entropy", "0.02", "--engine=torch"]), ("new", ["--ent-coef", "0.02"])):
+        assert main(["train", *small, *flags, "--out", str(tmp_path / name)]) == 0
+    renamed, gone = capsys.readouterr().err.splitlines()
+    assert renamed == "fixfirst: some settings have other names now: --entropy is --ent-coef"
+    assert gone.startswith("fixfirst: --engine has no effect: PyTorch no longer learns here. --row-parts cuts an epoch")
+    assert "Stable-Baselines3 on our environments" in gone
+    files = [(tmp_path / name / "config.toml").read_text() for name in ("old", "new")]
+    assert files[0] == files[1] and "ent_coef = 0.02" in files[0]
+
+
+@pytest.mark.parametrize("harmless", [{"engine": "auto"}, {"engine": "compiled"}, {"minibatches": 1}, {"minibatches": "1"}])
+def test_what_changed_nothing_is_read_without_a_word(harmless, capsys):
+    assert make_config(**harmless) == make_config() and capsys.readouterr().err == ""
+
+
+def test_a_league_reads_old_names(capsys):
+    assert LeagueConfig(softer=0.5, entropy=0.02) == LeagueConfig(initial_logit_scale=0.5, ent_coef=0.02)
+    assert "--softer is --initial-logit-scale" in capsys.readouterr().err
+
+
+def test_configurations_that_we_wrote_ourselves_are_read_without_a_word(capsys):
+    """Of policies and of runs: whoever reads one cannot change it."""
+    old = json.loads((Path(__file__).parents[1] / "support" / "first-champion" / "policy.json").read_text())["config"]
+    assert flatten(old)["ent_coef"] == flatten(flatten(old))["ent_coef"] and not {*RENAMED} & flatten(old).keys()
+    assert ff.load_policy("champion").config["entrants"] == 4 and capsys.readouterr().err == ""
