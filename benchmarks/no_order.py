@@ -20,7 +20,7 @@ from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs.layout import replicate_folder
+from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.searcher.study import open_search
 from fixfirst.settings.training import NONE
@@ -31,7 +31,10 @@ def under_the_best_order(search: SharedSearch) -> list[float]:
     assert search.answer is not None
     best, config, earned = search.answer.orders[0], search.config, []
     for number, told in zip(search.kept_trainings(), best.told, strict=True):
-        policy, kept = load_policy(replicate_folder(search.folder, number)), (Workflow.parse(best.workflow, search.scheme),)
+        policy, kept = (
+            load_policy(RunFiles(search.folder).replicate(number)),
+            (Workflow.parse(best.workflow, search.scheme),),
+        )
         words = (Workflow.parse(told, search.scheme),)
         player = PolicyTable(policy.network, kept, spec=policy.spec, prompts=words)
         played = play(

@@ -24,7 +24,7 @@ from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import collect
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs.layout import TRAINING_LOG
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import UpdateRow
 from fixfirst.settings.training import make_config
 
@@ -46,7 +46,7 @@ def weights(folder):
 
 def log(folder):
     """The rows of the log without what the clock says."""
-    with open(folder / TRAINING_LOG, newline="") as file:
+    with open(RunFiles(folder).training_log, newline="") as file:
         return [{name: value for name, value in row.items() if name not in TIMES} for row in csv.DictReader(file)]
 
 
@@ -214,7 +214,7 @@ def test_without_a_good_checkpoint_it_starts_over_and_says_so(crashed, capsys):
 def test_half_written_files_are_swept_aside(crashed):
     """A log cut in the middle of a line, arrays whose JSON never came, and a temporary file."""
     folder, twin = crashed
-    path = folder / TRAINING_LOG
+    path = RunFiles(folder).training_log
     path.write_text(path.read_text() + "0,enterprise > op_ser")
     (folder / "checkpoint-00000009.safetensors").write_bytes(b"half")
     (folder / ".checkpoint-00000009.json.1.tmp").write_bytes(b"{")
@@ -235,14 +235,14 @@ def test_a_header_cut_in_half_is_written_anew(crashed):
     folder, twin = crashed
     for path in folder.glob("checkpoint-*"):
         path.unlink()
-    (folder / TRAINING_LOG).write_text("Workflow_ID,Workf")
+    RunFiles(folder).training_log.write_text("Workflow_ID,Workf")
     assert main(["resume", str(folder), "--quiet"]) == 0
     assert ends_like(folder, twin)
 
 
 def test_a_log_with_other_columns_is_refused(crashed, capsys):
     folder, _ = crashed
-    (folder / TRAINING_LOG).write_text("a,b\n1,2\n")
+    RunFiles(folder).training_log.write_text("a,b\n1,2\n")
     assert main(["resume", str(folder), "--quiet"]) == 2
     one_line(capsys, "training_log.csv: has other columns than this version writes")
 

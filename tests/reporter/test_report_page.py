@@ -8,7 +8,7 @@ from run_folder import LOST, TRIALS, resign, write_search, write_training
 
 from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.report import report
-from fixfirst.runs.layout import replay_file
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.manifest import locked
 from fixfirst.stats.across_seeds import read_trials
 
@@ -175,7 +175,7 @@ def test_a_mark_links_to_its_replay_once_there_is_one(visit, folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "run")
     (copy / "replays").mkdir()
     for trial in read_trials(copy):
-        (copy / replay_file(f"trial {trial.id}")).write_text("a replay")
+        RunFiles(copy).replay_of(f"trial {trial.id}").write_text("a replay")
     page = visit(report([copy], tmp_path / "elsewhere.html").path).page
     page.mouse.click(*first_mark(page, "ranking"))
     link = tmp_path / page.get_attribute("#card a", "href")

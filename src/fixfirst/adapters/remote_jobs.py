@@ -14,14 +14,15 @@ from typing import Any
 from fixfirst.base import errors, files, jobs
 from fixfirst.game import attacker_files
 from fixfirst.policy import policy_file
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import manifest
+from fixfirst.runs.layout import RunFiles
 
 Files = dict[str, bytes]
 # All that a job may leave in its folder. The names come from another machine: nothing else is written.
-_PLAIN = (layout.POLICY_TENSORS, layout.POLICY_JSON, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.RESULT)
+_PLAIN = (RunFiles.policy_tensors, RunFiles.policy_json, RunFiles.training_log, RunFiles.episode_log, RunFiles.result)
 _RED = (attacker_files.RED_TENSORS, attacker_files.RED_JSON)
-_CHECKPOINT = rf"{layout.CHECKPOINT_PREFIX}(\d{{8}}|last)\.(json|safetensors)"
-_BELOW = rf"({layout.ENTRANTS}|{layout.ATTACKERS})/\d{{1,4}}/"
+_CHECKPOINT = rf"{RunFiles.checkpoints}(\d{{8}}|last)\.(json|safetensors)"
+_BELOW = rf"({RunFiles.entrants}|{RunFiles.attackers})/\d{{1,4}}/"
 JOB_FILES = re.compile(rf"({_BELOW})?({'|'.join(map(re.escape, (*_PLAIN, *_RED)))}|{_CHECKPOINT})")
 
 
@@ -42,7 +43,7 @@ def pack_job(run: jobs.Job, argument: Any) -> RemoteJob:
     parent: Files = {}
     if (policy := getattr(argument, "parent_policy", None)) is not None:
         folder = policy_file.policy_folder(policy)
-        parent = {name: (folder / name).read_bytes() for name in (layout.POLICY_TENSORS, layout.POLICY_JSON)}
+        parent = {name: (folder / name).read_bytes() for name in (RunFiles.policy_tensors, RunFiles.policy_json)}
     attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
     with manifest.job_folder(argument.folder):
         return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), manifest.versions())
@@ -76,8 +77,8 @@ def collect_files(folder: Path, sent: Files) -> None:
     with manifest.job_folder(folder):
         for old in _read_files(folder).keys() - sent.keys():
             (folder / old).unlink()
-        if not any(name.startswith(layout.ENTRANTS) for name in sent):
-            shutil.rmtree(folder / layout.ENTRANTS, ignore_errors=True)
+        if not any(name.startswith(RunFiles.entrants) for name in sent):
+            shutil.rmtree(RunFiles(folder).entrants, ignore_errors=True)
         _write_files(folder, sent)
 
 
@@ -89,7 +90,7 @@ def _read_files(folder: Path) -> Files:
 def _write_files(folder: Path, sent: Files) -> None:
     """The result last: with it the folder is complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sorted(sent, key=lambda name: name == layout.RESULT):
+    for name in sorted(sent, key=lambda name: name == RunFiles.result):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         files.write_atomically(folder / name, sent[name])
 

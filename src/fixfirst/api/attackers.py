@@ -16,6 +16,7 @@ from fixfirst.policy import policy_file, red_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import description, live
 from fixfirst.runs import layout
+from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import RED_PPO
 from fixfirst.stats.evaluation import Evaluation
 
@@ -248,7 +249,7 @@ def _folder(policy: PolicyLike) -> Path | None:
     if not isinstance(policy, str | Path) or agent_of(policy) is not None or not Path(policy).exists():
         return None
     found = policy_file.policy_folder(Path(policy))
-    return (found.parent if found.name == layout.BEST else found) / attacker_files.EXPLOIT
+    return (found.parent if found.name == RunFiles.best else found) / attacker_files.EXPLOIT
 
 
 def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *, must: bool) -> dict[str, Weights | None]:

@@ -16,6 +16,7 @@ from fixfirst.policy.network import Weights
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live
 from fixfirst.runs import layout, manifest, matrix, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
 from fixfirst.stats.evaluation import Evaluation
@@ -54,7 +55,7 @@ def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun
     """Go on with an interrupted league; it ends with the same files as one that was not interrupted."""
     options = layout.read_manifest(folder).get("options")
     if not isinstance(options, dict) or not isinstance(origin := options.get("from_policy"), str):
-        raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
+        raise errors.RunDirError(f"{RunFiles(folder).manifest}: damaged, its options make no sense")
     policy = load_named(origin)
     if policy.facts.get("sha256") != options.get("from_sha256"):
         raise errors.RunDirError(f"{folder}: {origin} is another policy than the one that the league was begun with")
@@ -68,14 +69,14 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
     progress = live.ProgressLine(config.total_episodes, quiet=quiet)
     with driver.working(folder, progress) as interrupt:
-        if not (folder / layout.RESULT).exists():  # else killed after its end
+        if not RunFiles(folder).result.exists():  # else killed after its end
             pool = _load_pool(Path(origin), spec)
             league = League(config, start.spec, start.weights, _shipped_attackers(spec), pool=pool)
             with driver.Driver(folder, league, {"config": document}, SAVE_EVERY) as run:
                 _train(league, run, progress, interrupt, quiet)
             _save_attackers(folder, league)
             league.save_policy(folder, document)
-            last = [row for row in rows.read_rows(folder / layout.MATRIX, rows.MatrixRow) if row.round == league.rounds]
+            last = [row for row in rows.read_rows(RunFiles(folder).matrix, rows.MatrixRow) if row.round == league.rounds]
             driver.conclude(folder, _result(league, last))
     return run_objects.load_league(folder)
 
@@ -83,7 +84,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
 def _train(league: League, run: driver.Driver, progress: live.ProgressLine, interrupt: object, quiet: bool) -> None:
     for complaint in run.complaints:
         progress.say(complaint)
-    log = run.open_log(layout.MATRIX, rows.MatrixRow, lambda row: row.round, league.rounds)
+    log = run.open_log(RunFiles.matrix, rows.MatrixRow, lambda row: row.round, league.rounds)
     for step in run.steps(interrupt):
         for row in step.closed:
             log.write(row)
@@ -101,7 +102,7 @@ def _train(league: League, run: driver.Driver, progress: live.ProgressLine, inte
 def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
     """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
     pool = []
-    for folder in sorted((origin / layout.ATTACKERS).glob("*")):
+    for folder in sorted(RunFiles(origin).attackers.glob("*")):
         red = red_file.load_red(folder, spec.scenario)
         taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
         if not isinstance(taken, int | float) or kind not in (matrix.LIVE, matrix.RESPONSE) or not isinstance(start, str):
@@ -129,7 +130,7 @@ def _save_attackers(folder: Path, league: League) -> None:
     for number, red in enumerate(league.pool):
         facts = {"against": [folder.name], "taken": red.taken, "kept_as": red.kind, "start": red.start, "round": red.round}
         facts |= {"variant": league.config.variant, "seed": league.config.seed}
-        red_file.save_red(layout.attacker_folder(folder, number), red.weights, league.red_spec, facts)
+        red_file.save_red(RunFiles(folder).attacker(number), red.weights, league.red_spec, facts)
 
 
 def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:

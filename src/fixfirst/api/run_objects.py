@@ -11,6 +11,7 @@ from fixfirst.policy.trained import Policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
 from fixfirst.runs import layout, manifest, matrix, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
 from fixfirst.searcher import study
@@ -96,12 +97,12 @@ class SearchRun(tables.Tabular):
     @property
     def best(self) -> Policy:
         """The policy of the ranking's first order. Raises PolicyError, with the reason, if there is none."""
-        if not (self.folder / layout.BEST / layout.POLICY_JSON).exists():
+        if not RunFiles(RunFiles(self.folder).best).policy_json.exists():
             return load_policy(self.folder)  # which says why
-        policy, found = load_policy(self.folder / layout.BEST), self.standings
+        policy, found = load_policy(RunFiles(self.folder).best), self.standings
         if found is not None and policy.facts["sha256"] != found.best.policy_sha256:
             raise errors.PolicyError(
-                f"{self.folder / layout.BEST}: holds another policy than the one that {layout.LEDGER} names as best"
+                f"{RunFiles(self.folder).best}: holds another policy than the one that {RunFiles.ledger} names as best"
             )
         return policy
 
@@ -192,7 +193,7 @@ class StudyRun(tables.Tabular):
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""
-        return report.report(self.folder, self.folder / f"{layout.REPORT}.html" if out is None else out, **options)
+        return report.report(self.folder, RunFiles(self.folder).page if out is None else out, **options)
 
 
 @dataclass(frozen=True)
@@ -253,11 +254,11 @@ def load_training(folder: Path) -> TrainRun:
     if result is None:
         return TrainRun(folder, config, None, None)
     try:
-        if result["policy_sha256"] != files.sha256(files.read_file(folder / layout.POLICY_TENSORS)):
-            raise ValueError(f"{layout.POLICY_TENSORS} is not the policy it tells of")
+        if result["policy_sha256"] != files.sha256(files.read_file(RunFiles(folder).policy_tensors)):
+            raise ValueError(f"{RunFiles.policy_tensors} is not the policy it tells of")
         return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
-        raise errors.RunDirError(f"{folder / layout.RESULT}: cannot be read ({e})") from e
+        raise errors.RunDirError(f"{RunFiles(folder).result}: cannot be read ({e})") from e
 
 
 def load_league(folder: Path) -> LeagueRun:

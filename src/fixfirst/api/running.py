@@ -28,6 +28,7 @@ from fixfirst.policy import policy_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
 from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher import study
 from fixfirst.settings.execution import Execution
 from fixfirst.settings.search import SearchConfig, search_configs
@@ -104,7 +105,7 @@ def _options(folder: Path) -> tuple[str | None, int]:
     options = options if isinstance(options, dict) else {}
     parent, tested = options.get("from_policy"), options.get("test_episodes", TEST_EPISODES)
     if not isinstance(parent, str | None) or type(tested) is not int or not 2 <= tested <= arguments.MOST:
-        raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
+        raise errors.RunDirError(f"{RunFiles(folder).manifest}: damaged, its options make no sense")
     return parent, tested
 
 
@@ -126,7 +127,7 @@ def _run(
     """Train and evaluate, or raise Interrupted."""
     progress = live.ProgressLine(config.total_episodes, quiet=quiet)
     with driver.working(folder, progress) as interrupt:
-        if not ((folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists()):  # else killed after its end
+        if not (RunFiles(folder).policy_json.exists() and RunFiles(folder).result.exists()):  # else killed after its end
             _train_and_test(config, folder, start, workers, tested, progress, interrupt, callback)
         return load_training(folder)
 
@@ -162,7 +163,7 @@ def _train_and_test(
         if progress.due():
             progress.show(played, f"{done:,} of {tested:,} test episodes")
 
-    board = folder / layout.TENSORBOARD if config.tensorboard else None
+    board = RunFiles(folder).tensorboard if config.tensorboard else None
     begin = Begin(start, num_workers=workers or None)
     with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
         if trained is None:
@@ -339,9 +340,7 @@ def resume(
     folder = arguments.check_path("run", run)
     kind = layout.kind_of(folder)
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    if changes := manifest.changed_since(
-        layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)
-    ):
+    if changes := manifest.changed_since(layout.read_manifest(folder)):
         errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:

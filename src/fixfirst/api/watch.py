@@ -17,6 +17,7 @@ from fixfirst.reporter import description, replay as replay_page
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.readable_run import read_run
 from fixfirst.runs import layout
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.run import Run
 
 if TYPE_CHECKING:
@@ -163,11 +164,11 @@ def page_path(policy: PolicyLike, out: str | Path | None) -> Path:
         path = arguments.check_path("out", out)
         is_page = path.is_file() or (path.suffix and not path.is_dir())
         # A browser shows a page without a suffix as text.
-        return layout.check_output("out", path if is_page else path / layout.REPLAY, policy)
+        return layout.check_output("out", path if is_page else RunFiles(path).replay, policy)
     if not isinstance(policy, str | Path) or not Path(policy).exists():
-        return Path(layout.REPLAY)
+        return Path(RunFiles.replay)
     path = Path(policy)
-    return (path if path.is_dir() else path.parent) / layout.REPLAY
+    return RunFiles(path if path.is_dir() else path.parent).replay
 
 
 def write_replays(folder: Path) -> None:
@@ -183,7 +184,7 @@ def write_replays(folder: Path) -> None:
         places = {row.workflow: place for place, row in enumerate(run.ranked_trials.ranking.rows)}
         accepted = [trial for trial in run.trials if trial.accepted and trial.policy is not None]
         accepted.sort(key=lambda trial: places[run.workflow_of(trial)])
-        whom = [(f"trial {trial.id}", layout.trial_folder(folder, trial.id), None) for trial in accepted]
+        whom = [(f"trial {trial.id}", RunFiles(folder).trial(trial.id), None) for trial in accepted]
     if len(whom) > MOST_REPLAYS:
         whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
     for name, policy, order in whom:
@@ -193,7 +194,7 @@ def write_replays(folder: Path) -> None:
 
 def write_missing_why(folder: Path) -> None:
     """Write the page with the same episodes under two orders of a finished search, if its report has none to link to."""
-    if not (folder / layout.replay_file(layout.WHY_PAGE)).exists():
+    if not RunFiles(folder).replay_of(layout.WHY_PAGE).exists():
         _write_why(read_run(folder))
 
 
@@ -208,7 +209,7 @@ def _write_why(run: Run) -> None:
 
 def _replay_path(folder: Path, name: str) -> Path:
     """Return the page of a run with this name, in a folder that is there."""
-    page = folder / layout.replay_file(name)
+    page = RunFiles(folder).replay_of(name)
     if page.parent.is_symlink():
         raise errors.RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
     page.parent.mkdir(exist_ok=True)

@@ -17,6 +17,7 @@ from fixfirst.orders.compliance import Judging
 from fixfirst.reporter import report
 from fixfirst.reporter.page import open_page
 from fixfirst.runs import layout
+from fixfirst.runs.layout import RunFiles
 
 if TYPE_CHECKING:
     GameFlags = Any
@@ -65,7 +66,7 @@ def report_command(
 
         for run in runs:
             watch.write_replays(run)
-    elif out is None and len(runs) == 1 and (runs[0] / layout.ANSWER).is_file():
+    elif out is None and len(runs) == 1 and RunFiles(runs[0]).answer.is_file():
         from fixfirst.api import watch
 
         with suppress(errors.FixfirstError, OSError):  # the report says what is wrong with the run, and how to get the page

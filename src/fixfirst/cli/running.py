@@ -11,6 +11,7 @@ from fixfirst.base import errors
 from fixfirst.cli.app import RARE, Again, Csv, CyborgFlag, Json, Latex, Quiet, Whole, check_tables, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.runs import layout, manifest
+from fixfirst.runs.layout import RunFiles
 from fixfirst.settings import resolve as settings, training as config
 from fixfirst.settings.execution import Execution
 from fixfirst.settings.presets import LEAGUE
@@ -92,10 +93,9 @@ def tell_searches(run: "run_objects.SearchRun | run_objects.StudyRun", report: b
     """The result, and what to do next."""
     from fixfirst.api import run_objects
     from fixfirst.reporter import results
-    from fixfirst.runs import layout
 
     searches = [run.search] if isinstance(run, run_objects.SearchRun) else [member.search for member in run.searches]
-    page = run.folder / f"{layout.REPORT}.html"
+    page = RunFiles(run.folder).page
     shown = page if report and page.exists() else None
     if as_json:
         print_json(results.searches_document(searches, run.folder, shown))
@@ -285,7 +285,7 @@ def resume_command(
 
     was_finished = False
     with suppress(*errors.UNREADABLE):  # what is wrong with it, `resume` says
-        runs = layout.find_runs(run, 1) if (run / layout.STUDY).is_file() else [run]
+        runs = layout.find_runs(run, 1) if RunFiles(run).study.is_file() else [run]
         was_finished = bool(runs) and all(manifest.status(one) == rows.Outcome.FINISHED for one in runs)
     result = running.resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
     if was_finished:

@@ -9,7 +9,8 @@ import numpy as np
 
 from fixfirst.base import array_files, errors
 from fixfirst.policy.network import Weights
-from fixfirst.runs import layout, setting_names
+from fixfirst.runs import setting_names
+from fixfirst.runs.layout import RunFiles
 
 KEPT = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
@@ -44,10 +45,10 @@ class Resumable(Protocol):
 
 def save(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> None:
     """Write a checkpoint, then delete all but the newest ones. identity: what all numbers of the training follow from."""
-    path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
+    path = folder / f"{RunFiles.checkpoints}{training.updates:08d}.json"
     array_files.write_pair(path, _KIND, {**identity, "numbers": training.numbers()}, training.tensors())
     newest = {path.stem for path in paths(folder)[:KEPT]}
-    for path in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
+    for path in folder.glob(f"{RunFiles.checkpoints}*"):
         if path.stem not in newest:
             path.unlink(missing_ok=True)
 
@@ -69,7 +70,7 @@ def restore(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> l
 
 def read_last(folder: Path, identity: Mapping[str, Any]) -> str:
     """Return the hash of the checkpoint at a training's end; PolicyError unless it is good and of this very training."""
-    newest = next(iter(paths(folder)), folder / layout.CHECKPOINT_PREFIX)
+    newest = next(iter(paths(folder)), folder / RunFiles.checkpoints)
     document, _ = array_files.read_pair(newest, _KIND)
     _check_identity(newest, document, identity)
     return str(document["sha256"])
@@ -82,15 +83,15 @@ def last_tensors(folder: Path) -> dict[str, np.ndarray]:
 
 def paths(folder: Path) -> list[Path]:
     """Return the checkpoints of a folder (their JSON files), newest first."""
-    return sorted(folder.glob(f"{layout.CHECKPOINT_PREFIX}*.json"), reverse=True)
+    return sorted(folder.glob(f"{RunFiles.checkpoints}*.json"), reverse=True)
 
 
 def delete(folder: Path) -> None:
     """Delete what a finished training does not need: checkpoints, and the entrants of its tournament."""
-    for path in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
+    for path in folder.glob(f"{RunFiles.checkpoints}*"):
         path.unlink(missing_ok=True)
-    if (folder / layout.ENTRANTS).exists():
-        shutil.rmtree(folder / layout.ENTRANTS)
+    if RunFiles(folder).entrants.exists():
+        shutil.rmtree(RunFiles(folder).entrants)
 
 
 def _check_identity(path: Path, document: dict[str, Any], identity: Mapping[str, Any]) -> None:

@@ -18,7 +18,8 @@ from typing import Any, Protocol, Self, TypeVar
 from fixfirst.base import errors, files, jobs
 from fixfirst.learner import checkpoint
 from fixfirst.learner.checkpoint import Resumable
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import manifest, rows
+from fixfirst.runs.layout import RunFiles
 
 _R = TypeVar("_R", bound=rows.Row)
 
@@ -46,8 +47,8 @@ def working(folder: Path, progress: Progress, *, is_run: bool = True) -> Iterato
         stack.enter_context(errors.writing(folder, hint))
         folder.mkdir(parents=True, exist_ok=True)
         stack.enter_context(manifest.locked(folder))
-        if is_run and manifest.is_finished(folder) and (folder / layout.RESULT).exists():
-            raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
+        if is_run and manifest.is_finished(folder) and RunFiles(folder).result.exists():
+            raise errors.RunDirError(f"{folder} is finished; see {RunFiles(folder).result}")
         session = stack.enter_context(manifest.Session(folder)) if is_run else None
         interrupt = stack.enter_context(jobs.interrupts())
         stack.enter_context(progress)
@@ -116,6 +117,6 @@ class Driver:
 
 def conclude(folder: Path, result: Mapping[str, Any]) -> None:
     """Write the result of a training. With it the training is done, and only then its checkpoints go."""
-    policy = files.sha256(files.read_file(folder / layout.POLICY_TENSORS))
-    files.write_document(folder / layout.RESULT, "result", {**result, "policy_sha256": policy})
+    policy = files.sha256(files.read_file(RunFiles(folder).policy_tensors))
+    files.write_document(RunFiles(folder).result, "result", {**result, "policy_sha256": policy})
     checkpoint.delete(folder)

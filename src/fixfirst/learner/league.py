@@ -44,7 +44,8 @@ from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import layout, manifest, matrix, rows
+from fixfirst.runs import manifest, matrix, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
 
@@ -434,4 +435,4 @@ class League:
             "config": {"variant": self.config.variant, "seed": self.config.seed, **document},
             "notes": {"league": True},
         }
-        array_files.write_pair(folder / layout.POLICY_JSON, "policy", facts, self.average)
+        array_files.write_pair(RunFiles(folder).policy_json, "policy", facts, self.average)

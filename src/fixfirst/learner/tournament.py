@@ -24,7 +24,8 @@ from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, stages_o
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
 from fixfirst.policy.network import Network
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.training import TrainConfig
 
 _Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
@@ -83,7 +84,7 @@ class EntrantJob:
         with closing(self.training()) as training:
             identity = training.identity
         try:
-            result = files.read_document(self.folder / layout.RESULT, "entrant")
+            result = files.read_document(RunFiles(self.folder).result, "entrant")
             if result["sha256"] != checkpoint.read_last(self.folder, identity):
                 return None
             candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
@@ -121,7 +122,7 @@ def run_entrant(job: EntrantJob, tell: _Tell, interrupt: object) -> EntrantResul
             ends = training.config.stop_when_compliant and training.passes_gate()
             result = EntrantResult(tuple(_measure(training)), ends)
         facts = {"sha256": checkpoint.read_last(job.folder, training.identity), **vars(result)}
-        files.write_document(job.folder / layout.RESULT, "entrant", facts)
+        files.write_document(RunFiles(job.folder).result, "entrant", facts)
         return result
 
 
@@ -157,7 +158,9 @@ class _Tournament:
         self._played: dict[int, int] = {}  # episodes of each of them
         self._winner: EntrantJob | None = None  # at the end
         self._accepted = False
-        self._log = rows.CsvLog(folder / layout.TRAINING_LOG, rows.UpdateRow, None) if rows.UpdateRow in begin.logs else None
+        self._log = (
+            rows.CsvLog(RunFiles(folder).training_log, rows.UpdateRow, None) if rows.UpdateRow in begin.logs else None
+        )
         self._board = rows.TensorBoard(tensorboard, 1)
 
     def close(self) -> None:
@@ -211,7 +214,7 @@ class _Tournament:
             updates, episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
         entrant = Entrant(stage, number, candidate.opening, updates, episodes)
         origin = None if candidate.job is None else candidate.job.folder
-        job = EntrantJob(self.config, self.folder / layout.ENTRANTS / str(number), entrant, origin, self._begin)
+        job = EntrantJob(self.config, RunFiles(self.folder).entrants / str(number), entrant, origin, self._begin)
         self._jobs.append(job)
         return job
 
@@ -241,7 +244,7 @@ class _Tournament:
         if self._log is None:
             return
         for job in entrants:
-            for row in rows.iterate_rows(job.folder / layout.TRAINING_LOG, rows.UpdateRow):
+            for row in rows.iterate_rows(RunFiles(job.folder).training_log, rows.UpdateRow):
                 self._log.write(row)
                 self._board.add(row)
         self._log.sync()

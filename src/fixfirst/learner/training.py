@@ -26,7 +26,8 @@ from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats.evaluation import Evaluation
 
@@ -386,7 +387,7 @@ class Training:
             "config": self.config.model_dump(mode="json"),
             "notes": {"accepted": self.passes_gate()},
         }
-        array_files.write_pair(folder / layout.POLICY_JSON, "policy", document, self.learner.weights)
+        array_files.write_pair(RunFiles(folder).policy_json, "policy", document, self.learner.weights)
 
 
 def _pooled(counts: repairs.Counts | None) -> float | None:

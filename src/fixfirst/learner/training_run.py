@@ -10,7 +10,8 @@ from fixfirst.learner.driver import Driver
 from fixfirst.learner.stages import Entrant
 from fixfirst.learner.training import Training, Update
 from fixfirst.policy.network import Weights
-from fixfirst.runs import layout, rows
+from fixfirst.runs import rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.training import TrainConfig
 
 Logs = tuple[type[rows.UpdateRow] | type[rows.EpisodeRow], ...]
@@ -57,9 +58,9 @@ class TrainingRun:
             self.driver = run = stack.enter_context(Driver(folder, training, training.identity, config.checkpoint_every))
             done, before = training.updates, training.entrant.updates
             if rows.UpdateRow in begin.logs:
-                self._updates = run.open_log(layout.TRAINING_LOG, rows.UpdateRow, _update_of, done, before)
+                self._updates = run.open_log(RunFiles.training_log, rows.UpdateRow, _update_of, done, before)
             if rows.EpisodeRow in begin.logs:
-                self._episodes = run.open_log(layout.EPISODE_LOG, rows.EpisodeRow, _update_of, done, before)
+                self._episodes = run.open_log(RunFiles.episode_log, rows.EpisodeRow, _update_of, done, before)
             self._logs = begin.logs
             self._board = rows.TensorBoard(tensorboard, training.episodes + 1)
             stack.callback(self._board.close)

@@ -10,12 +10,13 @@ from fixfirst.orders.order import Workflow
 from fixfirst.policy.network import Weights, shapes
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.trained import ANY_ORDER, Policy
-from fixfirst.runs import layout, setting_names
+from fixfirst.runs import setting_names
+from fixfirst.runs.layout import RunFiles
 
 
 def shipped_policies() -> list[str]:
     """Return the names of the policies that come with fixfirst."""
-    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.POLICY_JSON}"))
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{RunFiles.policy_json}"))
 
 
 def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
@@ -25,10 +26,10 @@ def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
 
 def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weights: Weights | None = None) -> None:
     """Write a policy's files elsewhere, with other facts, and other weights if they are given."""
-    facts, tensors = array_files.read_pair(source / layout.POLICY_JSON, "policy")
+    facts, tensors = array_files.read_pair(RunFiles(source).policy_json, "policy")
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
-    array_files.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
+    array_files.write_pair(RunFiles(target).policy_json, "policy", {**document, **changes}, weights or tensors)
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -40,15 +41,15 @@ def load_policy(path: str | Path) -> Policy:
         action = policy.act(np.zeros(52), greedy=True)
     """
     folder = policy_folder(arguments.check_path("a policy", path))
-    facts, tensors = array_files.read_pair(folder / layout.POLICY_JSON, "policy")
+    facts, tensors = array_files.read_pair(RunFiles(folder).policy_json, "policy")
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
-        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged (its {odd[0]} is not a table)")
+        raise errors.PolicyError(f"{RunFiles(folder).policy_json}: damaged (its {odd[0]} is not a table)")
     try:
         spec, order = PolicySpec.from_dict(facts), facts["workflow"]
         workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
-        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
-    array_files.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+        raise errors.PolicyError(f"{RunFiles(folder).policy_json}: damaged ({e})") from e
+    array_files.check_tensors(RunFiles(folder).policy_tensors, tensors, shapes(spec.inputs, spec.actions))
     return Policy(tensors, workflow, spec, setting_names.flatten(facts.get("config", {})), facts)
 
 
@@ -79,12 +80,12 @@ def policy_folder(path: Path) -> Path:
     """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
     if not path.exists() and str(path) in shipped_policies():
         return SHIPPED / str(path)
-    folder = path.parent if path.name in (layout.POLICY_JSON, layout.POLICY_TENSORS) else path
-    for place in (folder, folder / layout.BEST):
-        if (place / layout.POLICY_JSON).exists():
+    folder = path.parent if path.name in (RunFiles.policy_json, RunFiles.policy_tensors) else path
+    for place in (folder, RunFiles(folder).best):
+        if RunFiles(place).policy_json.exists():
             return place
     if folder.exists():
-        missing = f"{layout.POLICY_JSON} is missing: name a finished run, of a study one of its searches"
+        missing = f"{RunFiles.policy_json} is missing: name a finished run, of a study one of its searches"
         raise errors.PolicyError(f"{path}: holds no policy ({missing})")
     shipped = shipped_policies()
     near = errors.did_you_mean(str(path), shipped)

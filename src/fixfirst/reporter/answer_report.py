@@ -18,7 +18,7 @@ from fixfirst.stats.answer import Answer
 
 def answer_report(run: Run, answer: Answer) -> Document:
     """Build the report of one finished search."""
-    why = run.folder / layout.replay_file(layout.WHY_PAGE)
+    why = run.files.replay_of(layout.WHY_PAGE)
     later = []
     if answer.telling_orders is not None and not why.exists():
         command = errors.command("report", errors.printable(str(run.folder)), "--replays")

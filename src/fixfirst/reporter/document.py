@@ -15,6 +15,7 @@ from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.texts import AGAIN
 from fixfirst.runs import layout, manifest
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.run import Run
 
 
@@ -103,7 +104,7 @@ def _replays(run: Run) -> dict[str, Replay]:
     for trial in run.trials:
         if trial.policy is not None:
             commands[f"trial {trial.id}"] = errors.command("watch", f"{folder}/{errors.printable(trial.policy)}")
-    pages = {name: run.folder / layout.replay_file(name) for name in commands}
+    pages = {name: run.files.replay_of(name) for name in commands}
     return {name: Replay(command, pages[name] if pages[name].exists() else None) for name, command in commands.items()}
 
 
@@ -116,7 +117,7 @@ def _settings_section(run: Run) -> Section:
     origin += [(f"version of {key}", str(value)) for key, value in versions.items()]
     for key, value in machine.items():
         many = isinstance(value, list) and len(value) > 1  # a CPU has a hundred features
-        origin.append((f"machine: {key}", f"{len(value)}, named in {layout.MANIFEST}" if many else str(value)))
+        origin.append((f"machine: {key}", f"{len(value)}, named in {RunFiles.manifest}" if many else str(value)))
     origin.append(("command", str(run.manifest.get("command", "-"))))
     origin += [] if run.policy_sha256 is None else [("policy, sha256", run.policy_sha256)]
     origin += [(f"{name}, sha256", digest) for name, digest in run.hashes]
@@ -137,7 +138,7 @@ def _again(run: Run, options: dict[str, Any]) -> str | None:
         return errors.printable(command) if command.startswith("fixfirst train") else None
     if not run.config:
         return None
-    words = ["--config", errors.printable(str(run.folder / layout.CONFIG)), "--out", "runs/again"]
+    words = ["--config", errors.printable(str(run.files.config)), "--out", "runs/again"]
     if not run.is_search and options.get("from_policy"):  # not part of its configuration
         words += ["--from", errors.printable(str(options["from_policy"]))]
     return errors.command(run.kind, *words)

@@ -5,6 +5,7 @@ from typing import Any
 
 from fixfirst.base import errors
 from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.run import Run
 
 
@@ -17,7 +18,7 @@ def read_run(folder: Path) -> Run:
     run = Run(folder, lenient=True)
     shared = run.is_search and not run.is_separate
     if run.answer is None and shared:
-        if (folder / layout.ANSWER).exists():
+        if RunFiles(folder).answer.exists():
             raise errors.RunDirError(run.missing[-1])
         if not run.rounds:
             advice = f"; go on with: {errors.command('resume', folder)}"
@@ -37,7 +38,7 @@ def read_run(folder: Path) -> Run:
             f"The run did not end; these are its results so far. Go on with: {errors.command('resume', folder)}", first=True
         )
     elif not run.sessions:
-        _note(run, layout.RUNTIME, "is not there: whether the run ended, and how long it took, is not known.")
+        _note(run, RunFiles.runtime, "is not there: whether the run ended, and how long it took, is not known.")
     return run
 
 
@@ -50,25 +51,25 @@ def _note_absent(run: Run) -> None:
     """Say what a report of a training, or of a search the published way, has to do without."""
     if run.is_search:
         if not run.trials:
-            _note(run, layout.LEDGER, "has no finished trial.")
+            _note(run, RunFiles.ledger, "has no finished trial.")
         if not run.config:
             run.note(
-                f"Without {layout.CONFIG}, five unit types and {manifest.ASSUMED_TEST_EPISODES:,} test episodes are assumed."
+                f"Without {RunFiles.config}, five unit types and {manifest.ASSUMED_TEST_EPISODES:,} test episodes count."
             )
         if not run.choices:
-            _note(run, layout.CHOICES, "has no rows: what was expected of the orders is not known.")
+            _note(run, RunFiles.choices, "has no rows: what was expected of the orders is not known.")
         if run.warmup is None and _expects_warmup(run.config):
-            _note(run, layout.WARMUP_RESULT, "is not there: no comparison with the defender before any order.")
+            _note(run, RunFiles.warmup_result, "is not there: no comparison with the defender before any order.")
         best = run.ranked_trials
         if best is not None and run.status == rows.Outcome.FINISHED and run.stored_sha256 != best.best.policy_sha256:
             found = "another policy than" if run.stored_sha256 else "no policy, not even"
-            run.note(f"{layout.BEST}/ holds {found} the one the ledger names as best.")
+            run.note(f"{RunFiles.best}/ holds {found} the one the ledger names as best.")
     elif run.result is None:
-        _note(run, layout.RESULT, "is not there: the final evaluation is not done.")
+        _note(run, RunFiles.result, "is not there: the final evaluation is not done.")
     elif (told := (run.result_document or {}).get("policy_sha256")) and run.stored_sha256 not in (None, told):
-        run.note(f"{layout.POLICY_JSON} is of another policy than the one that {layout.RESULT} tells of.")
+        run.note(f"{RunFiles.policy_json} is of another policy than the one that {RunFiles.result} tells of.")
     if not len(run.updates):
-        _note(run, layout.TRAINING_LOG, "has no rows: no learning curves.")
+        _note(run, RunFiles.training_log, "has no rows: no learning curves.")
 
 
 def _note(run: Run, file: str, text: str) -> None:

@@ -19,6 +19,7 @@ from fixfirst.reporter.readable_run import NothingYetError, read_run
 from fixfirst.reporter.study_report import study_report
 from fixfirst.reporter.trials_report import separate_report, training_report
 from fixfirst.runs import layout
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.run import Run
 
 MOST_NOTES = 5  # about runs that cannot be shown
@@ -77,8 +78,8 @@ def report(
     if out is None:  # beside the files of a single run, or of a study, else here
         above = {folder.parent for folder in folders}
         study = above.pop() if len(given) == len(above) == 1 else None
-        home = folders[0] if len(folders) == 1 else study if study is not None and (study / layout.STUDY).is_file() else None
-        out = (home or Path()) / f"{layout.REPORT}.{form}"
+        home = folders[0] if len(folders) == 1 else study if study is not None and RunFiles(study).study.is_file() else None
+        out = RunFiles(home or Path()).report(form)
     layout.check_output("out", out)
     try:
         for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
@@ -128,7 +129,7 @@ def report_document(folders: Sequence[Path], place: Path | None = None) -> Docum
 def _unfinished(waiting: Mapping[Path, str]) -> list[str]:
     """Say which searches are not finished; of several of one study, how many."""
     studies = {folder.parent for folder in waiting}
-    if len(waiting) > 1 and len(studies) == 1 and ((study := studies.pop()) / layout.STUDY).exists():
+    if len(waiting) > 1 and len(studies) == 1 and RunFiles(study := studies.pop()).study.exists():
         return [f"{len(waiting):,} searches are not finished; go on with: {errors.command('resume', study)}"]
     return list(waiting.values())
 

@@ -12,7 +12,7 @@ from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
 from fixfirst.play import evaluation
 from fixfirst.reporter.screen import command_line, print_table, prose, results
 from fixfirst.reporter.verdicts import NOTHING_PASSED, verdict_in_words, verdict_over_seeds
-from fixfirst.runs import layout
+from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import across_seeds, agreement
 from fixfirst.stats.evaluation import Evaluations
 
@@ -113,8 +113,8 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
             _print_beginning(console, answer.adaptive.orders_table(answer))
         where = search.config.training.game.where
         command_line(console, f"{answer.episodes:,} training episodes, {where}; {answer.trainings}")
-    best = searches[0].folder / layout.BEST
-    policies = f"policies:    {searches[0].folder.parent}/*/{layout.BEST} (each follows any order)"
+    best = RunFiles(searches[0].folder).best
+    policies = f"policies:    {searches[0].folder.parent}/*/{RunFiles.best} (each follows any order)"
     policy = policies if len(searches) > 1 else f"policy:      {best} (follows any order)"
     command_line(console, policy, f"next:        {errors.command('evaluate', best)}")
 
@@ -150,7 +150,7 @@ def _print_search(console: Console, search: "PublishedSearch") -> None:
         console,
         f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders.",
     )
-    best = search.folder / layout.BEST
+    best = RunFiles(search.folder).best
     command_line(console, f"best policy: {best}", f"next:        {errors.command('evaluate', best)}")
 
 
@@ -168,7 +168,7 @@ def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder
         _print_beginning(console, one.table())
         prose(console, verdict_over_seeds(one))
     command_line(
-        console, f"policies: {folder}/*/{layout.BEST}", f"next:     {errors.command('evaluate', searches[0].folder)}"
+        console, f"policies: {folder}/*/{RunFiles.best}", f"next:     {errors.command('evaluate', searches[0].folder)}"
     )
 
 

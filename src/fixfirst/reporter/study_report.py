@@ -12,7 +12,8 @@ from fixfirst.reporter.document import Document, Section, glossary_sections, pai
 from fixfirst.reporter.groups import differing_settings
 from fixfirst.reporter.page import address
 from fixfirst.reporter.verdicts import some
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import manifest
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.run import Run
 from fixfirst.stats import agreement
 from fixfirst.stats.agreement import INDIFFERENT, Survey
@@ -108,7 +109,7 @@ def _survey_sections(
         figure = figures.splits(table, _MOST_SPLITS)
         first.append(Section("Which property decides", (texts.SPLITS,), (figure,), (replace(table, title=title),)))
     where = runs[0][0].folder
-    has_page = (where / f"{layout.REPORT}.html").is_file()
+    has_page = RunFiles(where).page.is_file()
     text = () if has_page else (texts.PAGE_OF_ONE.format(command=errors.command("report", where)),)
     return first, [Section("All networks", text, tables=(_networks_table(survey), _searches_table(runs, place)))]
 
@@ -132,7 +133,7 @@ def _searches_table(runs: Sequence[tuple[Run, Answer]], place: Path | None) -> T
     """Return what each search found, with a link to its page if that is there."""
     rows = []
     for run, answer in runs:
-        page = run.folder / f"{layout.REPORT}.html"
+        page = run.files.page
         name = run.name if place is None or not page.is_file() else Link(run.name, address(page, place))
         swap, worst = next(iter(answer.swaps), None), max(order.violations_high for order in answer.orders)
         dearest = (None,) * 4 if swap is None else (swap.name, swap.price, swap.low, swap.high)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ import tomli_w
 from fixfirst.base import errors, files, locks
 from fixfirst.orders.order import UnitScheme
 from fixfirst.runs import layout, setting_names
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
 
 CPU_INFO = Path("/proc/cpuinfo")
@@ -34,9 +36,9 @@ def create_run(
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
     with new_run_folder(folder):
         if isinstance(kept := config.get("scenario"), dict):
-            files.write_atomically(folder / layout.SCENARIO, kept["file"].encode())
+            files.write_atomically(RunFiles(folder).scenario, kept["file"].encode())
         data = _as_toml(config)
-        files.write_atomically(folder / layout.CONFIG, data)
+        files.write_atomically(RunFiles(folder).config, data)
         write_manifest(folder, kind, seed, options, {CONFIG_HASH: files.sha256(data)})
 
 
@@ -56,7 +58,7 @@ def new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
         with locked(folder):
             check_unused(folder, members)
             for name in members:
-                (folder / name / layout.MANIFEST).unlink(missing_ok=True)
+                RunFiles(folder / name).manifest.unlink(missing_ok=True)
             yield
 
 
@@ -65,7 +67,7 @@ def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
     with errors.writing(folder):
         if not folder.exists() or _cut_short(folder, members):
             return
-    is_run = (folder / layout.MANIFEST).exists() or (folder / layout.STUDY).exists()
+    is_run = RunFiles(folder).manifest.exists() or RunFiles(folder).study.exists()
     hint = f"go on with it: {errors.command('resume', folder)}" if is_run else "choose another --out"
     raise errors.RunDirError(f"{folder} exists already; {hint}")
 
@@ -74,8 +76,8 @@ def _cut_short(folder: Path, members: Sequence[str]) -> bool:
     """Is there nothing, or beside our lock no more than a config, and of members no more than they begin with?"""
     names = files.complete_names(folder)
     inside: set[str] = set().union(*(files.complete_names(folder / name) for name in names & {*members}))
-    begun = {layout.LOCK, layout.CONFIG, layout.SCENARIO}
-    return not names or (layout.LOCK in names and names <= {*begun, *members} and inside <= {*begun, layout.MANIFEST})
+    begun = {RunFiles.lock, RunFiles.config, RunFiles.scenario}
+    return not names or (RunFiles.lock in names and names <= {*begun, *members} and inside <= {*begun, RunFiles.manifest})
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
     Settings that name code are left out: those come from the person who goes on with the run.
     """
-    path, manifest = folder / layout.CONFIG, layout.read_manifest(folder)
+    path, manifest = RunFiles(folder).config, layout.read_manifest(folder)
     config = read_settings(path)
     if files.sha256(files.read_file(path)) != manifest.get(CONFIG_HASH):
         raise errors.RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
@@ -109,15 +111,13 @@ def _without_none(value: Any) -> Any:
 
 def finished_like(name: str, config: dict[str, Any]) -> Path | None:
     """Return a finished run of this name whose files are those of this config: same settings, seed, versions and machine."""
-    wanted, number, folder = files.sha256(_as_toml(config)), 1, layout.folder_of(name)
-    while folder.exists():
+    wanted = files.sha256(_as_toml(config))
+    for folder in takewhile(Path.exists, layout.folders_of(name)):
         with suppress(errors.RunDirError, OSError):
             manifest = layout.read_manifest(folder)
             same = manifest.get(CONFIG_HASH) == wanted and not changed_since(manifest)
             if same and last_outcome(folder) == Outcome.FINISHED:
                 return folder
-        number += 1
-        folder = layout.folder_of(name, number)
     return None
 
 
@@ -139,7 +139,7 @@ def write_manifest(
         "machine": machine(),
         **(more or {}),
     }
-    files.write_document(folder / (layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST), kind, document)
+    files.write_document(folder / (RunFiles.study if kind == layout.Kind.STUDY else RunFiles.manifest), kind, document)
 
 
 def versions() -> dict[str, str]:
@@ -196,7 +196,7 @@ def result_settings(kind: layout.Kind, config: Mapping[str, Any]) -> dict[str, s
 @contextmanager
 def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
     """Only one process at a time may use a folder; the lock goes with the process, however it ends."""
-    descriptor = os.open(folder / layout.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(RunFiles(folder).lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         deadline = time.monotonic() + wait_s
         while True:
@@ -224,7 +224,7 @@ def job_folder(folder: Path) -> Iterator[None]:
 def is_locked(folder: Path) -> bool:
     """Does a process work on it? Only asks: whoever wants to begin just now is not kept from it."""
     try:
-        descriptor = os.open(folder / layout.LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(RunFiles(folder).lock, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
@@ -240,7 +240,7 @@ def status(folder: Path) -> str:
 
 def last_outcome(folder: Path) -> Outcome:
     """Return how the last time at work ended. A kill says nothing."""
-    sessions = read_rows(folder / layout.RUNTIME, SessionRow)
+    sessions = read_rows(RunFiles(folder).runtime, SessionRow)
     return sessions[-1].outcome if sessions else Outcome.INTERRUPTED
 
 
@@ -271,7 +271,7 @@ class Session:
             self._choosing_s += time.perf_counter() - start
 
     def __exit__(self, *error: object) -> None:
-        log = CsvLog(self._folder / layout.RUNTIME, SessionRow)
+        log = CsvLog(RunFiles(self._folder).runtime, SessionRow)
         log.write(
             SessionRow(
                 started=self._started,

@@ -15,6 +15,7 @@ from fixfirst.base import errors, files
 from fixfirst.orders import order
 from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.runs import layout
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, scheme_of
 from fixfirst.runs.matrix import complete_rounds
 from fixfirst.runs.rows import (
@@ -84,7 +85,7 @@ class Run:
     """
 
     def __init__(self, folder: Path, *, lenient: bool = False):
-        self.folder, self.lenient = folder, lenient
+        self.folder, self.files, self.lenient = folder, RunFiles(folder), lenient
         self._missing: list[str] = []
         self.manifest: dict[str, Any] = layout.read_manifest(folder)
         self.kind = layout.Kind(self.manifest["kind"])
@@ -121,91 +122,91 @@ class Run:
 
     # ---- parts
 
-    @_part(layout.CONFIG, {})
+    @_part(RunFiles.config, {})
     def config(self) -> dict[str, Any]:
         return read_config(self.folder)
 
-    @_part(f"the unit types of {layout.CONFIG}", order.FIVE_TYPES)
+    @_part(f"the unit types of {RunFiles.config}", order.FIVE_TYPES)
     def scheme(self) -> UnitScheme:
         return scheme_of(self.config)
 
-    @_part(f"the scenario of {layout.CONFIG}", None)
+    @_part(f"the scenario of {RunFiles.config}", None)
     def network(self) -> NetworkFacts | None:
         """Return what can be compared of its network; None if that cannot be read."""
         return NetworkFacts.of(self.scheme)
 
-    @_part(layout.RUNTIME, ())
+    @_part(RunFiles.runtime, ())
     def sessions(self) -> tuple[SessionRow, ...]:
-        return tuple(read_rows(self.folder / layout.RUNTIME, SessionRow))
+        return tuple(read_rows(self.files.runtime, SessionRow))
 
-    @_part(layout.LEDGER, ())
+    @_part(RunFiles.ledger, ())
     def trials(self) -> tuple[Trial, ...]:
         trials = tuple(read_trials(self.folder))
         for trial in trials:
             self.workflow_of(trial)
         return trials
 
-    @_part(f"the ranking in {layout.LEDGER}", None)
+    @_part(f"the ranking in {RunFiles.ledger}", None)
     def ranked_trials(self) -> RankedTrials | None:
         """Return how the accepted trials compare; None before there is one."""
         episodes = number(self.config.get("test_episodes", ASSUMED_TEST_EPISODES))
         if episodes is None or episodes < 2:
-            raise errors.RunDirError(f"{self.folder / layout.CONFIG}: damaged, test_episodes is not a number from 2 on")
+            raise errors.RunDirError(f"{self.files.config}: damaged, test_episodes is not a number from 2 on")
         return rank_trials(self.trials, self.scheme, int(episodes))
 
-    @_part(layout.ROUNDS, ())
+    @_part(RunFiles.rounds, ())
     def rounds(self) -> tuple[ValueRow, ...]:
         """Return what replicates earned under every known order after each complete round."""
-        rows = read_rows(self.folder / layout.ROUNDS, ValueRow)
+        rows = read_rows(self.files.rounds, ValueRow)
         complete = max((row.round for row in rows if row.last), default=0)
         return tuple(row for row in rows if row.round <= complete)
 
-    @_part(layout.MATRIX, ())
+    @_part(RunFiles.matrix, ())
     def matrix(self) -> tuple[MatrixRow, ...]:
         """Return what the defender of a league earned after each round against each attacker."""
-        return tuple(complete_rounds(read_rows(self.folder / layout.MATRIX, MatrixRow)))
+        return tuple(complete_rounds(read_rows(self.files.matrix, MatrixRow)))
 
-    @_part(layout.CHOICES, ())
+    @_part(RunFiles.choices, ())
     def choices(self) -> tuple[ChoiceRow, ...]:
-        return tuple(read_rows(self.folder / layout.CHOICES, ChoiceRow))
+        return tuple(read_rows(self.files.choices, ChoiceRow))
 
-    @_part(layout.TRAINING_LOG, Updates(*np.empty((6, 0))))
+    @_part(RunFiles.training_log, Updates(*np.empty((6, 0))))
     def updates(self) -> Updates:
         cells = array("d")
-        for row in iterate_rows(self.folder / layout.TRAINING_LOG, UpdateRow):
+        for row in iterate_rows(self.files.training_log, UpdateRow):
             values = (row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s)
             cells.extend(np.nan if value is None else value for value in values)
         return Updates(*np.array(cells).reshape(-1, 6).T)
 
-    @_part(layout.ANSWER, None)
+    @_part(RunFiles.answer, None)
     def answer(self) -> Answer | None:
         """Of a search with one network for all orders, once it is finished."""
         return Answer.read(self.folder) if self.is_search else None
 
-    @_part(layout.RESULT, None)
+    @_part(RunFiles.result, None)
     def result_document(self) -> dict[str, Any] | None:
         """Return all that a training wrote at its end."""
-        return None if self.is_search else _read_result(self.folder / layout.RESULT)
+        return None if self.is_search else _read_result(self.files.result)
 
-    @_part(layout.RESULT, None)
+    @_part(RunFiles.result, None)
     def result(self) -> Evaluation | None:
         """Final evaluation of a training; None before."""
         return _evaluation(self.result_document)
 
-    @_part(layout.WARMUP_RESULT, None)
+    @_part(RunFiles.warmup_result, None)
     def warmup_document(self) -> dict[str, Any] | None:
         """Return all that the warm-up wrote at its end."""
-        return _read_result(self.folder / layout.WARMUP_RESULT)
+        return _read_result(self.files.warmup_result)
 
-    @_part(layout.WARMUP_RESULT, None)
+    @_part(RunFiles.warmup_result, None)
     def warmup(self) -> Evaluation | None:
         """Evaluation of the warm-up; None before its end."""
         return _evaluation(self.warmup_document)
 
-    @_part(layout.POLICY_JSON, None)
+    @_part(RunFiles.policy_json, None)
     def stored_sha256(self) -> str | None:
         """Return what policy.json says of the best, or only, policy; None if there is none."""
-        path = (self.folder / layout.BEST if self.is_search else self.folder) / layout.POLICY_JSON
+        path = RunFiles(self.files.best if self.is_search else self.folder).policy_json
         try:
             return errors.printable(str(files.read_document(path, "policy")["sha256"])) if path.exists() else None
         except (OSError, ValueError, KeyError) as e:
@@ -220,9 +221,10 @@ class Run:
     def hashes(self) -> tuple[tuple[str, str], ...]:
         """File and sha256 of what the run says, so that a reader of a report can tell whether it changed since."""
         found = []
-        for name in (layout.CONFIG, layout.LEDGER, layout.CHOICES, layout.TRAINING_LOG, layout.MATRIX, layout.RESULT):
-            with suppress(OSError, ValueError), files.open_regular(self.folder / name, LARGEST_LOG) as file:
-                found.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
+        here = self.files
+        for path in (here.config, here.ledger, here.choices, here.training_log, here.matrix, here.result):
+            with suppress(OSError, ValueError), files.open_regular(path, LARGEST_LOG) as file:
+                found.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
         return tuple(found)
 
     # ---- what follows

@@ -31,7 +31,8 @@ from fixfirst.policy.network import Network
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import intervals, pricing
@@ -92,7 +93,7 @@ class BaseJob(NamedJob):
     def is_done(self) -> bool:
         """Is the policy of this very job there? Else it is trained again, with the same result. Clears what a kill left."""
         try:
-            result, policy = files.read_document(self.folder / layout.RESULT, "result"), load_policy(self.folder).facts
+            result, policy = files.read_document(RunFiles(self.folder).result, "result"), load_policy(self.folder).facts
             done = result["job"] == self.digest and result["policy_sha256"] == policy["sha256"]
         except (OSError, ValueError, KeyError, errors.PolicyError):
             return False
@@ -153,12 +154,12 @@ class TrialJob(NamedJob):
     def finished(self) -> Trial | None:
         """Return the result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
         try:
-            result = files.read_document(self.folder / layout.RESULT, "result")
+            result = files.read_document(RunFiles(self.folder).result, "result")
             if result["job"] != self.digest:
                 return None
             trial = Trial.from_values(result["trial"])
             return (
-                trial if trial.policy_sha256 == files.sha256(files.read_file(self.folder / layout.POLICY_TENSORS)) else None
+                trial if trial.policy_sha256 == files.sha256(files.read_file(RunFiles(self.folder).policy_tensors)) else None
             )
         except (OSError, ValueError, KeyError, TypeError, errors.RunDirError):
             return None
@@ -213,7 +214,7 @@ def _trial_row(job: TrialJob, training: Training, tested: Evaluation, seconds: f
         repairs_per_episode=repairs.repairs_per_episode,
         episodes=training.episodes,
         updates=training.updates,
-        policy_sha256=files.sha256((job.folder / layout.POLICY_TENSORS).read_bytes()),
+        policy_sha256=files.sha256(RunFiles(job.folder).policy_tensors.read_bytes()),
         seconds=round(seconds, 3),
     )
 
@@ -394,7 +395,7 @@ def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[pricing.Orde
     """Return what a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
     by_name = {str(order): order for order in orders}
     try:
-        document = files.read_document(job.folder / layout.RESULT, "result")
+        document = files.read_document(RunFiles(job.folder).result, "result")
         if document["job"] != job.digest:
             return None
         found = (row | {name: by_name[row[name]] for name in ("order", "prompt")} for row in document["results"])
@@ -405,4 +406,4 @@ def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[pricing.Orde
 
 def write_results(job: NamedJob, results: Sequence[pricing.OrderResult]) -> None:
     rows = [vars(result) | {"order": str(result.order), "prompt": str(result.prompt)} for result in results]
-    files.write_document(job.folder / layout.RESULT, "result", {"job": job.digest, "results": rows})
+    files.write_document(RunFiles(job.folder).result, "result", {"job": job.digest, "results": rows})

@@ -15,6 +15,7 @@ from fixfirst.base import errors, files, plans, seeds, tables
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Strategy, StrategyConfig, TrialOutcome
@@ -52,13 +53,13 @@ class PublishedSearch:
         """Go to the last complete round of the ledger."""
         ledger = across_seeds.read_trials(self.folder)
         if len(ledger) < len(self.trials):
-            raise errors.RunDirError(f"{self.folder / layout.LEDGER}: has lost trials; was it changed?")
+            raise errors.RunDirError(f"{RunFiles(self.folder).ledger}: has lost trials; was it changed?")
         while (size := len(self.next_budgets())) and len(self.trials) + size <= len(ledger):
             for trial in ledger[len(self.trials) :][:size]:
                 self.tell(trial)
         if not size and len(self.trials) < len(ledger):
             raise errors.RunDirError(
-                f"{self.folder}: {layout.LEDGER} has more trials than {layout.CONFIG} allows; was it changed?"
+                f"{self.folder}: {RunFiles.ledger} has more trials than {RunFiles.config} allows; was it changed?"
             )
 
     @property
@@ -116,17 +117,17 @@ class PublishedSearch:
         config = self.config
         policy = Path(config.from_policy) if config.from_policy else None
         if config.warmup_budget:
-            policy = self.folder / layout.WARMUP
+            policy = RunFiles(self.folder).warmup
         if parent is not None:
-            policy = layout.trial_folder(self.folder, parent.id)
+            policy = RunFiles(self.folder).trial(parent.id)
             if not _holds(policy, parent):
                 raise errors.RunDirError(
-                    f"{policy}: its policy, which trial {number} inherits, is damaged, or not that of {layout.LEDGER}"
+                    f"{policy}: its policy, which trial {number} inherits, is damaged, or not that of {RunFiles.ledger}"
                 )
         return TrialJob(
             number=number,
             config=config.trial_config(number, workflow, budget),
-            folder=layout.trial_folder(self.folder, number),
+            folder=RunFiles(self.folder).trial(number),
             parent_policy=policy,
             parent_sha256=None if policy is None else str(load_policy(policy).facts["sha256"]),
             test_episodes=config.test_episodes,
@@ -155,7 +156,7 @@ class PublishedSearch:
 
     def _jobs(self, view: Any, session: manifest.Session, logs: "SearchLogs") -> plans.Plan[None]:
         config = self.config
-        warmup = BaseJob(config.warmup_config(), self.folder / layout.WARMUP, config.test_episodes, config.seed)
+        warmup = BaseJob(config.warmup_config(), RunFiles(self.folder).warmup, config.test_episodes, config.seed)
         if config.warmup_budget and not warmup.is_done():
             yield from plans.gather({layout.WARMUP_KEY: plans.Task(run_base, warmup, "warm-up")})
         while budgets := self.next_budgets():
@@ -196,17 +197,17 @@ class PublishedSearch:
         ranked = self.standings()
         if ranked is None:
             return
-        source, target = layout.trial_folder(self.folder, ranked.best.id), self.folder / layout.BEST
+        source, target = RunFiles(self.folder).trial(ranked.best.id), RunFiles(self.folder).best
         if _holds(target, ranked.best):
             return
         if not _holds(source, ranked.best):
             raise errors.RunDirError(
-                f"{source / layout.POLICY_TENSORS}: damaged, or not the one whose sha256 stands in {layout.LEDGER}: the "
+                f"{RunFiles(source).policy_tensors}: damaged, or not the one whose sha256 stands in {RunFiles.ledger}: the "
                 f"policy of the best order, {ranked.best.workflow}, is lost; the ranking is not "
                 f"({errors.command('report', self.folder)})"
             )
         target.mkdir(exist_ok=True)
-        for name in (layout.POLICY_TENSORS, layout.POLICY_JSON):  # the JSON last: with it the copy is complete
+        for name in (RunFiles.policy_tensors, RunFiles.policy_json):  # the JSON last: with it the copy is complete
             files.write_atomically(target / name, files.read_file(source / name))
 
 
@@ -228,13 +229,13 @@ class SearchLogs:
     def __init__(self, folder: Path, config: SearchConfig, trials: Sequence[Trial], used: int, opened: ExitStack):
         self._folder, self._opened = folder, opened
         known = len(trials)
-        self._ledger = self._log(layout.LEDGER, Trial, lambda row: row.id < known)
-        self._choices = self._log(layout.CHOICES, rows.ChoiceRow, lambda row: row.iteration < known)
-        self._training = self._log(layout.TRAINING_LOG, rows.UpdateRow, lambda row: row.trial < known)
+        self._ledger = self._log(RunFiles.ledger, Trial, lambda row: row.id < known)
+        self._choices = self._log(RunFiles.choices, rows.ChoiceRow, lambda row: row.iteration < known)
+        self._training = self._log(RunFiles.training_log, rows.UpdateRow, lambda row: row.trial < known)
         self._episodes = (
-            self._log(layout.EPISODE_LOG, rows.EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
+            self._log(RunFiles.episode_log, rows.EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
         )
-        self._board = rows.TensorBoard(folder / layout.TENSORBOARD if config.tensorboard else None, used + 1)
+        self._board = rows.TensorBoard(RunFiles(folder).tensorboard if config.tensorboard else None, used + 1)
         opened.callback(self._board.close)
 
     def _log(self, name: str, kind: type[R], keep: Callable[[R], bool]) -> rows.CsvLog[R]:
@@ -251,20 +252,20 @@ class SearchLogs:
 
     def record(self, trial: Trial, used_before: int) -> None:
         """Write a trial's rows, the ledger's last: a trial in the ledger is complete. A lost one has no others."""
-        own = layout.trial_folder(self._folder, trial.id)
+        own = RunFiles(self._folder).trial(trial.id)
         if trial.status != rows.Status.FAILED:
             self._copy_logs(own, used_before)
         self._ledger.write(trial)
         self._ledger.sync()
 
     def _copy_logs(self, own: Path, used_before: int) -> None:
-        for row in rows.iterate_rows(own / layout.TRAINING_LOG, rows.UpdateRow):
+        for row in rows.iterate_rows(RunFiles(own).training_log, rows.UpdateRow):
             counted = replace(row, sampled=used_before + row.episodes)
             self._training.write(counted)
             self._board.add(counted)
         self._training.sync()
         if self._episodes is not None:
-            for episode in rows.iterate_rows(own / layout.EPISODE_LOG, rows.EpisodeRow):
+            for episode in rows.iterate_rows(RunFiles(own).episode_log, rows.EpisodeRow):
                 self._episodes.write(episode)
             self._episodes.sync()
 

@@ -31,7 +31,8 @@ from fixfirst.play.turns import Player
 from fixfirst.policy import policy_file
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.trained import Policy
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
 from fixfirst.searcher.published import choice_row
@@ -78,12 +79,12 @@ class SharedSearch:
     def reload(self) -> None:
         """Go to the last complete round of the ledger, or to the answer."""
         self.answer = Answer.read(self.folder)
-        values = rows.read_rows(self.folder / layout.ROUNDS, rows.ValueRow)
+        values = rows.read_rows(RunFiles(self.folder).rounds, rows.ValueRow)
         complete = max((row.round for row in values if row.last), default=0)
         trainings, rounds = range(self.config.trainings), range(1, self.config.num_rounds + 1)
         if not all(row.replicate in trainings and row.round in rounds for row in values):
             raise errors.RunDirError(
-                f"{self.folder / layout.ROUNDS}: has more rounds than the configuration allows; was it changed?"
+                f"{RunFiles(self.folder).rounds}: has more rounds than the configuration allows; was it changed?"
             )
         self.ledger = []
         self.add_rows([row for row in values if row.round <= complete])
@@ -202,7 +203,7 @@ class SharedSearch:
     # ---- jobs
 
     def base_job(self, number: int) -> BaseJob:
-        folder = layout.replicate_folder(self.folder, number) / "base"
+        folder = RunFiles(self.folder).replicate(number) / "base"
         return BaseJob(self.config.base_config(number), folder, 2, self.config.seed)
 
     def training_config(self, number: int) -> TrainConfig:
@@ -217,7 +218,7 @@ class SharedSearch:
             number=number,
             round=self.rounds + 1,
             config=self.training_config(number),
-            folder=layout.replicate_folder(self.folder, number),
+            folder=RunFiles(self.folder).replicate(number),
             parent_policy=self.base_job(number).folder,
             orders=tuple(orders),
             played_orders=tuple(played_orders),
@@ -236,7 +237,7 @@ class SharedSearch:
         return CrossJob(
             number=number,
             config=self.training_config(number),
-            folder=layout.replicate_folder(self.folder, number),
+            folder=RunFiles(self.folder).replicate(number),
             trained=config.round_episodes * self.rounds,
             prompts=tuple(best_first[:MOST_PROMPTS]) if config.can_settle else (),
             enforced_orders=tuple(self.orders),
@@ -268,7 +269,7 @@ class SharedSearch:
         earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
         for job in crosses.values():
             restore_policy(job)  # whoever read its result only has not looked at it
-        policy_file.copy_policy(list(crosses.values())[int(np.argmax(earned))].folder, self.folder / layout.BEST, best)
+        policy_file.copy_policy(list(crosses.values())[int(np.argmax(earned))].folder, RunFiles(self.folder).best, best)
         answer.write(self.folder)
         self.answer = answer
         session.finished = True
@@ -292,9 +293,9 @@ class SharedSearch:
         return [unit for unit in range(self.scheme.size) if unit not in self.idle_ids]
 
     def _rounds(self, view: Any, session: manifest.Session, files: ExitStack) -> plans.Plan[None]:
-        ledger = rows.CsvLog(self.folder / layout.ROUNDS, rows.ValueRow, lambda row: row.round <= self.rounds)
+        ledger = rows.CsvLog(RunFiles(self.folder).rounds, rows.ValueRow, lambda row: row.round <= self.rounds)
         files.callback(ledger.close)
-        choices_log = rows.CsvLog(self.folder / layout.CHOICES, rows.ChoiceRow, lambda row: row.round <= self.rounds)
+        choices_log = rows.CsvLog(RunFiles(self.folder).choices, rows.ChoiceRow, lambda row: row.round <= self.rounds)
         files.callback(choices_log.close)
         while self.rounds < self.config.num_rounds:
             with session.choosing():

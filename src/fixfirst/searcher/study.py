@@ -18,6 +18,7 @@ from fixfirst.base import errors, jobs, plans
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import policy_file
 from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.settings.search import SearchConfig
@@ -110,12 +111,12 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
 
 def open_study(folder: Path, cyborg: str | None = None) -> Study:
     """Return a study, or a single search as a study of one. cyborg: as in `open_search`."""
-    if not (folder / layout.STUDY).exists():
+    if not RunFiles(folder).study.exists():
         return Study(folder, (open_search(folder, cyborg),))
-    options = layout.read_manifest(folder, layout.STUDY).get("options")
+    options = layout.read_manifest(folder).get("options")
     names = options.get("searches") if isinstance(options, dict) else None
     if not isinstance(names, list) or not names or not all(isinstance(n, str) and _is_member(n) for n in names):
-        raise errors.RunDirError(f"{folder / layout.STUDY}: damaged, it does not name the searches of this study")
+        raise errors.RunDirError(f"{RunFiles(folder).study}: damaged, it does not name the searches of this study")
     searches = tuple(open_search(folder / name, cyborg) for name in names)
     for name, search in zip(names, searches, strict=True):
         if member_name(search.config) != name:

@@ -24,7 +24,7 @@ import numpy as np
 
 from fixfirst.base import errors, tables
 from fixfirst.orders.order import NetworkFacts, Pair, UnitScheme, Workflow
-from fixfirst.runs.layout import LEDGER
+from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Status, Trial, read_rows
 from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown, round_up
 from fixfirst.stats.intervals import mean_interval
@@ -74,10 +74,10 @@ def ranking_table(
 
 def read_trials(folder: Path) -> list[Trial]:
     """Return all rows of a run's ledger, in order."""
-    trials = read_rows(folder / LEDGER, Trial)
+    trials = read_rows(RunFiles(folder).ledger, Trial)
     for number, trial in enumerate(trials):
         if trial.id != number or (trial.accepted and trial.return_mean is None):
-            raise errors.RunDirError(f"{folder / LEDGER}: line {number + 2} is not of trial {number}, or damaged")
+            raise errors.RunDirError(f"{RunFiles(folder).ledger}: line {number + 2} is not of trial {number}, or damaged")
     return trials
 
 

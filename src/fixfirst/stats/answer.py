@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors, files, tables
-from fixfirst.runs.layout import ANSWER
+from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import pricing
 
 NO_ANSWER = "No answer yet"
@@ -406,14 +406,14 @@ class Answer(tables.Tabular):
         return {**words, **facts}
 
     def write(self, folder: Path) -> None:
-        files.write_document(folder / ANSWER, "answer", self.document())
+        files.write_document(RunFiles(folder).answer, "answer", self.document())
 
     @classmethod
     def read(cls, folder: Path) -> "Answer | None":
         """Return the answer of a finished search; None if it has none yet."""
         from pydantic import TypeAdapter, ValidationError  # here, because it takes long to import
 
-        path = folder / ANSWER
+        path = RunFiles(folder).answer
         if not path.exists():
             return None
         try:
