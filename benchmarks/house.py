@@ -9,7 +9,8 @@
 How it counts:
 
 - A name crosses a wall when a file of one room uses it and a module of another has it: by `from fixfirst.game.world import
-  World` as much as by `world.World`. The same name counts once, however many use it.
+  World` as much as by `world.World`. The same name counts once, however many use it. Attributes of values do not count:
+  what the module does not define at its top is an attribute of a local variable with the module's name.
 - An import points upwards when its room comes after that of the file, also by a string that names the module, and also for
   type checkers only.
 - `Any` stands in place of a type of ours when a parameter or attribute is annotated `Any` and something is read of it that
@@ -26,6 +27,7 @@ import json
 import os
 import re
 import subprocess
+import symtable
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -156,6 +158,11 @@ class File:
                 names.add((*modules[node.value.id], node.attr))
         return names
 
+    def defines(self) -> set[str]:
+        """Return the names at the module's top."""
+        symbols = symtable.symtable(self.text, self.name, "exec").get_symbols()
+        return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+
     def upwards(self) -> list[str]:
         """Return the imports from later rooms."""
         if self.room not in ROOMS:
@@ -266,7 +273,11 @@ def walk(source: Path, sources: list[File], program: str) -> dict:
 
 def figures(source: Path, sources: list[File], with_walk: bool) -> tuple[dict[str, int], dict[str, list[str]]]:
     """Return every figure that has a budget, and where each comes from."""
-    crossed = sorted({name for file in sources if not file.name.endswith("__init__.py") for name in file.crossing()})
+    defined = {file.name.removesuffix(".py"): file.defines() for file in sources}
+    crossed = sorted(
+        {name for file in sources if not file.name.endswith("__init__.py") for name in file.crossing()}
+        & {(*module.split("/"), name) for module, names in defined.items() for name in names}
+    )
     ours = own_attributes(sources)
     where = {
         "names used across room walls": [".".join(name) for name in crossed],

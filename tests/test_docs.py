@@ -58,19 +58,9 @@ NOT_RUN_MODULES = [["python", "-m", module] for module in ("pytest", "fixfirst.a
 PARSED_ONLY = ("bench", "ray", "torch")
 OTHER_FLAGS = {"--num-cpus", "--env-id"}  # in the text, of `ray start` and of CleanRL
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
-EXTRAS = {
-    "onnxruntime",
-    "sb3_contrib",
-    "stable_baselines3",
-    "torch",
-}  # without them, a block that imports them is not run
-LEAVES_A_MARK = (
-    "@ff.red_agent",
-    "__main__",
-    "import torch",
-    "sb3",
-    "onnx",
-)  # blocks that would leave their mark on this process
+# Without them, a block that imports them is not run; and blocks with these words would leave their mark on this process.
+EXTRAS = {"onnxruntime", "sb3_contrib", "stable_baselines3", "torch"}
+LEAVES_A_MARK = ("@ff.red_agent", "__main__", "import torch", "sb3", "onnx")
 NEEDS_CYBORG = {"cage-challenge-2", "cyborg", "both"}  # words of commands that need it
 
 OURS = ("fixfirst", ".venv/bin/fixfirst")
@@ -86,9 +76,6 @@ class Command(NamedTuple):
 
     def __str__(self):
         return shlex.join(self.words)
-
-
-# ---------------------------------------------------------------- reading documents
 
 
 def fenced(text, language):
@@ -144,9 +131,6 @@ def without_theirs(text):
             for row in table[1:]:
                 text = text.replace(f"| {row[0]} |", "| |")
     return text
-
-
-# ---------------------------------------------------------------- checking commands
 
 
 @cache
@@ -265,9 +249,6 @@ def check(command, missing, done):
         assert words[0] in NOT_RUN or words[:3] in NOT_RUN_MODULES, f"how is `{command}` to be tested?"
 
 
-# ---------------------------------------------------------------- the checks themselves
-
-
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -292,24 +273,6 @@ def test_a_wrong_flag_in_a_script_is_noticed():
     check_script("#!/bin/bash\nif true; then go=search; fi\nfixfirst $go --seed 1 &\n")
     with pytest.raises(AssertionError, match="--wings"):
         check_script("#!/bin/bash\nfixfirst $go --wings 1 &\n")
-
-
-def test_a_block_is_read_as_a_shell_reads_it():
-    block = 'A=1 fixfirst train \\\n  --workflow "a > b"  # why\n\ngit status && fixfirst evaluate RUN --json > table.json\n'
-    train, status, evaluate = shell_commands(block)
-    assert train == Command({"A": "1"}, ["fixfirst", "train", "--workflow", "a > b"])
-    assert status.words == ["git", "status"]
-    assert evaluate == Command({}, ["fixfirst", "evaluate", "runs/search-b_line-0", "--json"], "table.json")
-
-
-def test_numbers_become_small_and_flags_stay():
-    (command,) = shell_commands("FIXFIRST_N_ENVS=100 fixfirst search --total-episodes 100000 --seed 7")
-    arguments, variables = smaller(command)
-    assert arguments == ["search", "--total-episodes", "80", "--seed", "7", "--workers", "1", "--no-report"]
-    assert variables["FIXFIRST_N_ENVS"] == "4"
-
-
-# ---------------------------------------------------------------- tests
 
 
 @pytest.fixture(scope="module")
@@ -492,15 +455,6 @@ def test_the_site_shows_every_page_and_every_figure_is_used():
 def test_lines_of_documents_are_short():
     for path in (*DOCUMENTS, ROOT / "CHANGELOG.md"):
         assert not [line for line in path.read_text().splitlines() if len(line) > 125], path
-
-
-def test_documents_have_few_words():
-    words = {path.name: len(path.read_text().split()) for path in (*ROOT.glob("docs/*.md"), ROOT / "README.md")}
-    assert words.pop("README.md") <= 700
-    assert max(words.values()) <= 1_800 and sum(words.values()) <= 12_000
-
-
-# ---------------------------------------------------------------- tables
 
 
 def default_of(flag):
