@@ -7,7 +7,8 @@ from answers import a_swap, an_answer
 from late import Late
 
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.orders.order import NetworkFacts, UnitScheme
+from fixfirst.orders.network_facts import NetworkFacts
+from fixfirst.orders.order import UnitScheme
 from fixfirst.reporter.figures import tallies as tallies_figure
 from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Adaptive

@@ -5,7 +5,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from fixfirst.game.game_config import Game
-from fixfirst.orders.order import FIVE_TYPES, NetworkFacts, all_workflows
+from fixfirst.orders.network_facts import NetworkFacts
+from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.stats.across_seeds import SeedResult, rank_trials, ranking_table
 

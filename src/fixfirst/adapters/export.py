@@ -5,6 +5,7 @@ What the file does in a turn is in `policy/portable.py`; how to use it, in `docs
 
 import io
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +91,6 @@ def _torch_operations(torch: Any) -> Operations:
         maximum, tanh, where = map(staticmethod, (torch.maximum, torch.tanh, torch.where))
         softmax = staticmethod(lambda x: torch.softmax(x, 1))
         cumsum = staticmethod(lambda x: torch.cumsum(x, 1))
-        total = staticmethod(lambda x: x.sum(1, keepdim=True))
         argmax = staticmethod(lambda x: x.argmax(1, keepdim=True))
         concat = staticmethod(lambda parts: torch.cat(parts, 1))
         as_float = staticmethod(lambda x: x.to(torch.float32))
@@ -141,10 +141,11 @@ class _OnnxGraph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def node(self, kind: str, inputs: Sequence["_OnnxValue"], output: str | None = None, **attributes: Any) -> "_OnnxValue":
-        """Write one operation, and return its result."""
+    def node(self, kind: str, inputs: Sequence[Any], output: str | None = None, **attributes: Any) -> "_OnnxValue":
+        """Write one operation of values and plain numbers, and return its result."""
+        values = [value if isinstance(value, _OnnxValue) else self.constant(np.float32(value)) for value in inputs]
         name = output or f"value{len(self.nodes)}"
-        self.nodes.append(self._onnx.helper.make_node(kind, [value.name for value in inputs], [name], **attributes))
+        self.nodes.append(self._onnx.helper.make_node(kind, [value.name for value in values], [name], **attributes))
         return _OnnxValue(self, name)
 
     def constant(self, array: Any) -> "_OnnxValue":
@@ -157,9 +158,6 @@ class _OnnxGraph:
 
     def cumsum(self, x: Any) -> "_OnnxValue":
         return self.node("CumSum", [x, self.constant(np.int64(1))])
-
-    def total(self, x: Any) -> "_OnnxValue":
-        return self.node("ReduceSum", [x, self.numbers(1)], keepdims=1)
 
     def concat(self, parts: list[Any]) -> "_OnnxValue":
         return self.node("Concat", parts, axis=1)
@@ -174,8 +172,8 @@ class _OnnxGraph:
         return self.node("Gather", [table, self.node("Squeeze", [numbers, self.numbers(1)])], axis=0)
 
 
-def _between(kind: str) -> Callable[["_OnnxValue", "_OnnxValue"], "_OnnxValue"]:
-    """Return the operator that writes this operation of two arrays."""
+def _between(kind: str) -> Callable[["_OnnxValue", Any], "_OnnxValue"]:
+    """Return the operator that writes this operation of an array and another, or a number."""
     return lambda first, second: first.graph.node(kind, [first, second])
 
 
@@ -187,8 +185,12 @@ class _OnnxValue:
     name: str
 
     __add__, __sub__, __mul__ = _between("Add"), _between("Sub"), _between("Mul")
-    __matmul__, __lt__ = _between("MatMul"), _between("Less")
+    __matmul__, __lt__, __gt__ = _between("MatMul"), _between("Less"), _between("Greater")
+
+    def __rsub__(self, number: float) -> "_OnnxValue":
+        return self.graph.node("Sub", [number, self])
 
     def __getitem__(self, columns: tuple[slice, slice]) -> "_OnnxValue":
         part, numbers = columns[1], self.graph.numbers
-        return self.graph.node("Slice", [self, numbers(part.start), numbers(part.stop), numbers(1), numbers(part.step or 1)])
+        stop = sys.maxsize if part.stop is None else part.stop
+        return self.graph.node("Slice", [self, numbers(part.start or 0), numbers(stop), numbers(1), numbers(part.step or 1)])

@@ -170,7 +170,7 @@ class Training:
     def step(self) -> Update:
         """Play, judge and learn, once."""
         config, started = self.config, time.perf_counter()
-        rollout, opening = self._play(), self._player.arrays.openings.shape[1]
+        rollout, opening = self._play(), self._player.openings.shape[1]
         judgement = self._judge(rollout)
         alignment = self._alignment(judgement, rollout.rewards10.shape)
         counts = repairs.Counts.of(judgement) if judgement is not None else None

@@ -1,15 +1,13 @@
 """Workflows: in which order to fix the kinds of machines, and how hosts are grouped into kinds.
 
 U unit types (5 unless another grouping is given), H hosts. A workflow is a permutation of the unit types,
-first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their unit ids. Of several networks can be compared
-what each unit type is in them, whatever it is called.
+first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their unit ids.
 """
 
 import math
 import re
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, permutations
@@ -19,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import arguments, errors, files
-from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, Scenario
 
 MIN_UNITS = 2
@@ -59,6 +56,13 @@ class UnitScheme:
                 f"every unit type needs a host and every host a unit type (empty: {', '.join(empty) or 'none'})"
             )
 
+    @classmethod
+    def check(cls, value: Any) -> "UnitScheme":
+        """Return the scheme itself; raise WorkflowError if it is something else."""
+        if not isinstance(value, cls):
+            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {value!r}")
+        return value
+
     @property
     def size(self) -> int:
         return len(self.names)
@@ -70,6 +74,19 @@ class UnitScheme:
     @property
     def num_orders(self) -> int:
         return math.factorial(self.size)
+
+    def order_of(self, units: tuple[int, ...]) -> "Workflow":
+        """Return the order of these unit ids, which was checked at its first use."""
+        if units not in self._orders:
+            self._orders[units] = Workflow(units, self)
+        return self._orders[units]
+
+    @cached_property
+    def _orders(self) -> dict[tuple[int, ...], "Workflow"]:
+        return {}
+
+    def __reduce__(self) -> Any:
+        return UnitScheme, (self.names, self.host_unit, self.scenario)  # without the orders
 
     def untouched(self, held: int) -> tuple[str, ...]:
         """Return the unit types of which a set of hosts has none, red's foothold apart."""
@@ -102,7 +119,7 @@ class UnitScheme:
         if not isinstance(units, dict) or not all(isinstance(v, list) and isinstance(k, str) for k, v in units.items()):
             raise errors.WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
         owner: dict[str, int] = {}
-        known = scenario.host_names
+        known = Scenario.check(scenario).host_names
         for unit, (name, hosts) in enumerate(units.items()):
             for host in hosts:
                 if host not in known:
@@ -185,19 +202,14 @@ class Workflow:
     scheme: UnitScheme = field(default=FIVE_TYPES, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scheme, UnitScheme):
-            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {self.scheme!r}")
-        arguments.check_ints("order", self.order)
-        if sorted(self.order) != list(range(self.scheme.size)):
-            raise errors.WorkflowError(
-                f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}"
-            )
+        units = range(UnitScheme.check(self.scheme).size)
+        if sorted(arguments.check_ints("order", self.order)) != list(units):
+            raise errors.WorkflowError(f"an order must hold each of the unit ids 0..{len(units) - 1} once, got {self.order}")
 
     @classmethod
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS; in capitals or not."""
-        if not isinstance(scheme, UnitScheme):
-            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {scheme!r}")
+        UnitScheme.check(scheme)
         if not isinstance(text, str):
             raise errors.WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {text!r}")
         if scheme.names == FIVE_TYPES.names and text.strip().lower() in NAMED_ORDERS:
@@ -216,20 +228,18 @@ class Workflow:
             known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
             every = ", ".join(scheme.names)
             raise errors.WorkflowError(f"workflow {text!r} must name each of {every} exactly once ({said}){known}{hint}")
-        return cls(tuple(scheme.names.index(name) for name in names), scheme)
+        return scheme.order_of(tuple(scheme.names.index(name) for name in names))
 
     @classmethod
     def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """Return the order of this number, 0..U!-1."""
-        if not isinstance(scheme, UnitScheme):
-            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {scheme!r}")
-        if not 0 <= arguments.check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
+        if not 0 <= arguments.check_int("number", number, 0, sys.maxsize) < UnitScheme.check(scheme).num_orders:
             raise errors.WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
         units, order = list(range(scheme.size)), []
         for left in range(scheme.size - 1, -1, -1):
             index, number = divmod(number, math.factorial(left))
             order.append(units.pop(index))
-        return cls(tuple(order), scheme)
+        return scheme.order_of(tuple(order))
 
     @cached_property
     def number(self) -> int:
@@ -262,7 +272,7 @@ class Workflow:
         """Return the same order with these unit types at its end, among themselves by id."""
         arguments.check_ints("units", units)
         order = (*(unit for unit in self.order if unit not in units), *sorted(units))
-        return self if order == self.order else Workflow(order, self.scheme)
+        return self.scheme.order_of(order)
 
     def pair_signs(self) -> np.ndarray:
         """[U * (U - 1) / 2] int8, one per pair a < b of unit ids: +1 if a comes before b, else -1."""
@@ -281,89 +291,3 @@ class Workflow:
 def all_workflows(scheme: UnitScheme = FIVE_TYPES) -> Iterator[Workflow]:
     """All orders, by number. Lazy: 13 unit types have 6 billion."""
     return (Workflow(order, scheme) for order in permutations(range(scheme.size)))
-
-
-# ---------------------------------------------------------------- what unit types are in a network
-
-
-Pair = tuple[str, str]  # of unit types, the first to be fixed first
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What a unit type is in one network. Red's foothold apart: it is held from the beginning."""
-
-    hosts: int
-    value: float  # what a step costs in which red has the dearest of its hosts; of the target, its service, too
-    distance: int | None  # break-ins from its nearest host to the target, along what red finds; None: there is no way
-    exploits: float  # that open one of its hosts, on average
-    links: int  # hosts elsewhere on which red finds an address of one of its hosts
-
-
-@dataclass(frozen=True)
-class NetworkFacts:
-    """What can be compared of a scenario."""
-
-    name: str
-    digest: str
-    units: dict[str, Traits]
-    gated: bool  # is there a gate before the target?
-
-    @classmethod
-    def of(cls, scheme: UnitScheme) -> "NetworkFacts":
-        """Describe a scenario whose hosts are grouped so."""
-        scenario = scheme.scenario
-        distances, groups = _distances(scenario), dict[str, list[int]]()
-        for host, unit in enumerate(scheme.host_unit):
-            if host != scenario.start_id:
-                groups.setdefault(scheme.names[unit], []).append(host)
-        units = {name: _traits(scenario, groups.get(name, []), distances) for name in scheme.names}
-        behind = None if scenario.target is None else scenario.subnets[scenario.hosts[scenario.target_id].subnet].reach
-        return cls(scenario.name, scenario.digest, units, behind == "gated")
-
-    def ranked(self, rank: Callable[[Traits], float]) -> list[Pair]:
-        """Return all pairs of unit types of which the first has the smaller rank."""
-        known = [(name, rank(traits)) for name, traits in self.units.items() if traits.hosts]
-        return [(a, b) for a, of_a in known for b, of_b in known if of_a < of_b]
-
-
-def _distances(scenario: Scenario) -> list[int | None]:
-    """Return how many break-ins each host is away from the target, along what red finds."""
-    distances: list[int | None] = [None] * scenario.num_hosts
-    waiting = deque([] if scenario.target is None else [(scenario.target_id, 0)])
-    while waiting:
-        found, distance = waiting.popleft()
-        if distances[found] is None:
-            distances[found] = distance
-            waiting += ((n, distance + 1) for n, host in enumerate(scenario.hosts) if _leads(scenario, host, found))
-    return distances
-
-
-def _leads(scenario: Scenario, host: parts.Host, other: int) -> bool:
-    """Does red find the way from one host to another: its address, or a subnet that it can look through?"""
-    name, subnet = scenario.hosts[other].name, scenario.hosts[other].subnet
-    return any(
-        (finding.address and finding.host == name)
-        or (finding.subnet and scenario.hosts[scenario.host_ids[finding.host]].subnet == subnet)
-        for finding in host.reveals
-    )
-
-
-def _traits(scenario: Scenario, hosts: Sequence[int], distances: Sequence[int | None]) -> Traits:
-    names = {scenario.hosts[host].name for host in hosts}
-    values = [
-        scenario.hosts[host].value + (scenario.ot_cost if scenario.hosts[host].name == scenario.target else 0.0)
-        for host in hosts
-    ]
-    opened = [sum(exploit.takes(scenario.hosts[host]) for exploit in scenario.exploits) for host in hosts]
-    links = sum(
-        host.name not in names and any(finding.address and finding.host in names for finding in host.reveals)
-        for host in scenario.hosts
-    )
-    return Traits(
-        hosts=len(hosts),
-        value=round(max(values, default=0.0), 1),
-        distance=min((far for host in hosts if (far := distances[host]) is not None), default=None),
-        exploits=float(np.mean(opened)) if opened else 0.0,
-        links=links,
-    )

@@ -78,6 +78,7 @@ def play_steps(
             player.table,
             player.greedy,
             player.arrays,
+            player.openings,
             player.orders,
             player.shields,
             assigned,
@@ -92,7 +93,7 @@ def play_steps(
 
 @compiled
 def play_compiled(
-    inside, actor, scratch, answered, greedy, spec, orders, shields, assigned, memories, seed, first, track, red
+    inside, actor, scratch, answered, greedy, spec, openings, orders, shields, assigned, memories, seed, first, track, red
 ):
     """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if a table is full.
 
@@ -103,7 +104,7 @@ def play_compiled(
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
     filled, rows, table_slots = answered.filled, answered.rows, answered.slots
     cumulative, likely = answered.cumulative, answered.likely
-    starts, meanings, shifts, slots, openings = spec.starts, spec.meanings, spec.shifts, spec.slots, spec.openings
+    starts, meanings, shifts, slots = spec.starts, spec.meanings, spec.shifts, spec.slots
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
     keeping = spec.keeping
     effects, host_slots, host_scans, listed = spec.effects, spec.host_slots, spec.host_scans, spec.listed

@@ -12,15 +12,14 @@ N environments, A choices, H hosts, D slots of decoys, S numbers of state, U uni
     -> action [N, 1] of the world's, state after it [N, S], probabilities [N, A] of the choices
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game import parts
+from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
@@ -33,7 +32,7 @@ NEVER = 1e9  # more decoys than there are; below 0, the logit of a masked choice
 
 
 class Operations(Protocol):
-    """What differs between array libraries. In all of them arrays have + - * @ < and slices of columns.
+    """What differs between array libraries. In all of them arrays have + - * @ < > and slices of columns.
 
     All are float32, numbers int64. Sums and the like run over columns.
     """
@@ -43,7 +42,6 @@ class Operations(Protocol):
     def tanh(self, x: Any) -> Any: ...
     def softmax(self, x: Any) -> Any: ...
     def cumsum(self, x: Any) -> Any: ...
-    def total(self, x: Any) -> Any: ...  # [N, 1]
     def argmax(self, x: Any) -> Any: ...  # [N, 1] numbers; of several, the first
     def where(self, condition: Any, a: Any, b: Any) -> Any: ...
     def concat(self, parts: list[Any]) -> Any: ...
@@ -61,56 +59,35 @@ class Portable:
     reads: tuple[tuple[int, int], ...]  # what the network reads of it, after the observation
     arrays: dict[str, np.ndarray]
     scenario: Scenario
-    order: Workflow | None = None  # that it follows; None: it knows none, or is told one at every turn
-    shielded: bool = False
+    order: Workflow | None = None  # that it follows; None: it knows none, or is given one at every turn
 
     @classmethod
     def of(cls, policy: Policy, workflow: Workflow | str | None = None) -> "Portable":
         """Return those of a policy that follows this order, or its own, or any that it is given at every turn."""
-        spec, weights, memory = policy.spec, policy.weights, memory_matrices(policy.spec.scenario)
+        spec, weights, groups = policy.spec, policy.weights, _state_layout(policy.spec)
         if spec.shield and spec.keeping != "shield":
             raise errors.ConfigError(
                 f"a policy that keeps its order by {spec.keeping} cannot be exported, one by shield can"
             )
-        hosts = len(spec.scenario.listed)
-        sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
-        if "breaks" not in spec.memory.groups:
-            del sizes["break_ins"]  # counted only where it is read, likewise:
-        if "again" in spec.memory.groups:
-            sizes["digits"] = DIGITS * hosts
-        else:
-            del sizes["restores"]
-        starts = np.cumsum([0, *sizes.values()]).tolist()
-        groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
-        read = [group.field for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
-        reads = tuple((groups[name][0], groups[name][0] + memory.groups[name]) for name in read)
-        first, ordered = weights["actor.0.weight"], 0 if spec.units is None else spec.units.encoding_bits
-        arrays = {
-            "weight1": first[:, : spec.inputs - ordered].T,
-            "bias1": weights["actor.0.bias"],
-            "weight2": weights["actor.2.weight"].T,
-            "bias2": weights["actor.2.bias"],
-            "weight3": weights["actor.4.weight"].T,
-            "bias3": weights["actor.4.bias"],
-            "restores": memory.restores,
-            "analyses": memory.analyses,
-            "places": memory.places,
-            "clears": memory.clears,
-            "host_slots": memory.host_slots,
-            "host_scans": memory.host_scans,
-            **_choices(spec.action_set, memory.places.shape[1]),
-        }
+        read = [group for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
+        reads = tuple((groups[group.field][0], groups[group.field][0] + len(group.parts)) for group in read)
+        first, unordered = weights["actor.0.weight"].T, spec.inputs
+        arrays = _memory_arrays(spec.scenario) | _choice_arrays(spec.action_set)
         if spec.units is not None:
-            arrays |= {"weight_order": first[:, spec.inputs - ordered :].T, **_ordering(spec.units, spec.idle)}
-        if spec.units is not None and spec.shield:
-            arrays |= _shielding(spec, spec.units)
-        found = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items() if name != "meanings"}
-        found["meanings"] = arrays["meanings"]
-        found["opening"] = np.array([[choice] for choice in (*spec.opening, -1)], np.int64)  # -1: it is over
+            unordered -= spec.units.encoding_bits
+            arrays |= {"weight_order": first[unordered:], **_order_arrays(spec.units, spec.idle)}
+            if spec.shield:
+                arrays |= _shield_arrays(spec, spec.units)
+        arrays |= {"weight1": first[:unordered], "bias1": weights["actor.0.bias"]}
+        arrays |= {"weight2": weights["actor.2.weight"].T, "bias2": weights["actor.2.bias"]}
+        arrays |= {"weight3": weights["actor.4.weight"].T, "bias3": weights["actor.4.bias"]}
         settled = None if policy.follows_any and workflow is None else next(iter(policy.assign(workflow, 1)[0]), None)
         if settled is not None:
-            found["order"] = settled.ranks[None].astype(np.float32)
-        return cls(groups, reads, found, spec.scenario, settled, spec.shield)
+            arrays["order"] = settled.ranks[None]
+        arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
+        arrays["meanings"] = _meanings(spec.action_set)
+        arrays["opening"] = np.array([[choice] for choice in (*spec.opening, -1)], np.int64)  # -1: it is over
+        return cls(groups, reads, arrays, spec.scenario, settled)
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -127,159 +104,169 @@ class Portable:
         """Play one turn, as the module says."""
         be = {name: do.constant(array) for name, array in self.arrays.items()}
         had = {name: state[:, start:end] for name, (start, end) in self.groups.items()}
-        turn = state[:, self.state_size - 1 : self.state_size]
-
-        suspect = self._suspect(do, observation, had)
-        choice, odds = self._choose(do, be, observation, state, had["decoys"], suspect, draw, order)
-        last = do.constant(np.float32(len(self.arrays["opening"]) - 1))
-        opening = do.rows(be["opening"], do.as_number(do.where(turn < last, turn, last)))
-        choice = do.where(do.as_float(opening) < do.constant(np.float32(0)), choice, opening)
+        seen = [observation[:, bit::BITS_PER_HOST] for bit in range(BITS_PER_HOST)]  # each [N, H]
+        suspect = _suspect(do, seen, had)
+        odds = self._odds(do, be, observation, state, had["decoys"], suspect, do.maximum(*seen[2:]), order)
+        upto, turn, last = do.cumsum(odds), state[:, -1:], len(self.arrays["opening"]) - 1
+        drawn = do.argmax(do.as_float(draw * upto[:, -1:] < upto))  # the first that exceeds the draw
+        opening = do.rows(be["opening"], do.as_number(do.where(turn < last, turn, turn * 0 + last)))
+        choice = do.where(do.as_float(opening) < 0, do.where(draw < 0, do.argmax(odds), drawn), opening)
         standing = do.as_number(do.pick(had["decoys"] @ be["codes"], choice))
         action = do.pick(do.rows(be["meanings"], choice), standing)
+        new = self._remember(do, be, seen, had, suspect, action)
+        return action, do.concat([*(new[name] for name in self.groups), turn + 1]), odds
 
-        new = self._remember(do, be, observation, had, suspect, action)
-        count = turn + do.constant(np.float32(1))
-        return action, do.concat([*(new[name] for name in self.groups), count]), odds
-
-    def _choose(
-        self, do: Operations, be: Any, observation: Any, state: Any, decoys: Any, suspect: Any, draw: Any, order: Any
-    ) -> tuple[Any, Any]:
-        """Return a choice [N, 1], drawn or the most probable, and the odds of all."""
-        seen = [observation, *(state[:, start:end] for start, end in self.reads), *([suspect] if self.shielded else [])]
-        first, used = do.concat(seen) @ be["weight1"] + be["bias1"], decoys @ be["slots"]
-        if "higher" in be:
-            rank = self._ranks(do, be, be.get("order", order))
-            first = first + self._order_bits(do, be, rank) @ be["weight_order"]
-            if self.shielded:
-                used = used + self._forbidden(do, be, rank, do.maximum(suspect, _unclean(do, observation))) @ be["repairs"]
-        hidden = do.tanh(do.tanh(first) @ be["weight2"] + be["bias2"])
-        logits = hidden @ be["weight3"] + be["bias3"]
+    def _odds(
+        self, do: Operations, be: Any, observation: Any, state: Any, decoys: Any, suspect: Any, unclean: Any, order: Any
+    ) -> Any:
+        """Return the odds of all choices [N, A]."""
+        read = [observation, *(state[:, start:end] for start, end in self.reads), *([suspect] if "repairs" in be else [])]
+        hidden, used = do.concat(read) @ be["weight1"] + be["bias1"], decoys @ be["slots"]
+        if "higher" in be:  # it knows orders; types that red never holds come last, as in `Workflow.with_last`
+            above = do.as_float(be.get("order", order) @ be["differences"] > 0)  # [N, P] is the other one fixed first?
+            rank = above @ be["higher"] + be["at_the_end"]
+            apart = rank @ be["each_position"] - be["positions"]
+            hidden = hidden + (do.as_float(apart < 0.5) * do.as_float(apart > -0.5)) @ be["weight_order"]
+        if "repairs" in be:  # forbidden while a type ranked above is suspected, as in `PolicySpec.shields`
+            other = do.as_float(do.maximum(suspect, unclean) @ be["host_units"] > 0) @ be["each_other"]
+            above = do.as_float(rank @ be["differences"] > 0)
+            used = used + do.as_float((above * other) @ be["pairs"] > 0) @ be["repairs"]
+        hidden = do.tanh(do.tanh(hidden) @ be["weight2"] + be["bias2"])
         allowed = used < be["full"]  # a macro whose decoys all stand is masked, and a repair that the order forbids
-        odds = do.softmax(do.where(allowed, logits, do.constant(np.float32(-NEVER))))
-        upto, choices = do.cumsum(odds), len(self.arrays["full"])
-        beyond = do.as_float(draw * upto[:, choices - 1 : choices] < upto)  # the first of these is drawn
-        drawn = do.as_number(do.constant(np.float32(choices)) - do.total(beyond))
-        return do.where(draw < do.constant(np.float32(0)), do.argmax(odds), drawn), odds
+        return do.softmax(do.where(allowed, hidden @ be["weight3"] + be["bias3"], -NEVER))
 
-    def _ranks(self, do: Operations, be: Any, order: Any) -> Any:
-        """Return positions [N, U], with types that red never holds at the end, as `Workflow.with_last`."""
-        above = do.as_float(do.constant(np.float32(0)) < order @ be["differences"])  # [N, P] is the other one fixed first?
-        return above @ be["higher"] + be["at_the_end"]
-
-    def _order_bits(self, do: Operations, be: Any, rank: Any) -> Any:
-        """Return bits [N, P], bit U * position + unit id, as `Workflow.encode`."""
-        half, apart = do.constant(np.float32(0.5)), rank @ be["each_position"] - be["positions"]
-        return do.as_float(apart < half) * do.as_float(do.constant(np.float32(-0.5)) < apart)
-
-    def _forbidden(self, do: Operations, be: Any, rank: Any, suspected: Any) -> Any:
-        """Return where repairing a type is forbidden [N, U]: one ranked above it is suspected. As `PolicySpec.shields`."""
-        nothing = do.constant(np.float32(0))
-        above = do.as_float(nothing < rank @ be["differences"])
-        other = do.as_float(nothing < suspected @ be["host_units"]) @ be["each_other"]
-        return do.as_float(nothing < (above * other) @ be["pairs"])
-
-    def _suspect(self, do: Operations, observation: Any, had: Any) -> Any:
-        """Return the suspect hosts [N, H], as `policy/remembering.py: suspects`."""
-        one, (first, second, third, fourth) = do.constant(np.float32(1)), _by_bit(observation)
-        cleared = had["analysed"] * (one - third * fourth)
-        again = do.maximum(first, second) * had["was_active"]
-        return do.maximum(had["suspect"] * (one - cleared), do.maximum(first * second, again))
-
-    def _remember(self, do: Operations, be: Any, observation: Any, had: Any, suspect: Any, action: Any) -> dict[str, Any]:
+    def _remember(
+        self, do: Operations, be: Any, seen: list[Any], had: dict[str, Any], suspect: Any, action: Any
+    ) -> dict[str, Any]:
         """Remember as `policy/remembering.py: remember_one` does, with bits in place of sets."""
-        nothing, half, one = (do.constant(np.float32(number)) for number in (0, 0.5, 1))
-        seen, other, _, _ = _by_bit(observation)
-        active, exploited = do.maximum(seen, other), seen * other
-        scanned = active - exploited
-        something = half < do.total(active)
-        first = do.as_float(do.cumsum(active) < one + half) * active  # of several, the first
-        start, end = self.groups["quiet_turns"]
-        longer = do.concat(
-            [one + had["quiet_turns"][:, 0:1] * nothing, had["quiet_turns"][:, 0 : end - start - 1]]
-        )  # one more turn
-        restored = do.rows(be["restores"], action)
-        listed = had["decoys"][:, 0 : self.arrays["host_slots"].shape[1]]
-        hosts, counted = self.arrays["restores"].shape[1], {}
+        active, exploited = do.maximum(seen[0], seen[1]), seen[0] * seen[1]
+        scanned, so_far, quiet = active - exploited, do.cumsum(active), had["quiet_turns"]
+        something = so_far[:, -1:] > 0
+        restored, hosts = do.rows(be["restores"], action), self.arrays["restores"].shape[1]
+        listed = had["decoys"][:, : self.arrays["host_slots"].shape[1]]
+        new = {
+            "was_active": do.maximum(had["was_active"], active),
+            "last_active": do.where(
+                something, do.as_float(so_far < 1.5) * active, had["last_active"]
+            ),  # of several, the first
+            "was_exploited": do.maximum(had["was_exploited"], exploited),
+            "was_restored": do.maximum(had["was_restored"], restored),
+            "quiet_turns": do.where(something, quiet * 0, do.concat([quiet[:, :1] * 0 + 1, quiet[:, :-1]])),  # one turn more
+            "decoys": do.maximum(had["decoys"] * (1 - do.rows(be["clears"], action)), do.rows(be["places"], action)),
+            "decoys_seen": do.maximum(had["decoys_seen"], listed * (scanned @ be["host_slots"])),
+            "was_scanned": do.maximum(had["was_scanned"], scanned @ be["host_scans"]),
+            "suspect": suspect * (1 - restored),
+            "analysed": do.rows(be["analyses"], action),
+        }
         if "break_ins" in had:
             counts = [had["break_ins"][:, k * hosts : (k + 1) * hosts] for k in range(BREAK_INS)]
             fewer = [exploited, *counts[:-1]]
-            more = [
-                do.maximum(count, exploited * less) * (one - restored) for count, less in zip(counts, fewer, strict=True)
-            ]
-            counted["break_ins"] = do.concat(more)
+            more = [do.maximum(count, exploited * less) for count, less in zip(counts, fewer, strict=True)]
+            new["break_ins"] = do.concat([count * (1 - restored) for count in more])
         if "restores" in had:
-            digits = _add(one, restored, [had["digits"][:, k * hosts : (k + 1) * hosts] for k in range(DIGITS)])
+            digits = _count(restored, [had["digits"][:, k * hosts : (k + 1) * hosts] for k in range(DIGITS)])
             so_many = digits[-1:]  # at least 16, 8, 4, 2
             for digit in digits[-2:0:-1]:
                 so_many = [do.maximum(digit, so_many[0]), *so_many]
-            counted |= {"restores": do.concat(so_many), "digits": do.concat(digits)}
-        return counted | {
-            "was_active": do.maximum(had["was_active"], active),
-            "last_active": do.where(something, first, had["last_active"]),
-            "was_exploited": do.maximum(had["was_exploited"], exploited),
-            "was_restored": do.maximum(had["was_restored"], restored),
-            "quiet_turns": do.where(something, nothing, longer),
-            "decoys": do.maximum(had["decoys"] * (one - do.rows(be["clears"], action)), do.rows(be["places"], action)),
-            "decoys_seen": do.maximum(had["decoys_seen"], listed * (scanned @ be["host_slots"])),
-            "was_scanned": do.maximum(had["was_scanned"], scanned @ be["host_scans"]),
-            "suspect": suspect * (one - restored),
-            "analysed": do.rows(be["analyses"], action),
-        }
+            new |= {"restores": do.concat(so_many), "digits": do.concat(digits)}
+        return new
 
 
-def _by_bit(observation: Any) -> list[Any]:
-    """Return the four bits of every host, each [N, H]."""
-    return [observation[:, bit : sys.maxsize : parts.BITS_PER_HOST] for bit in range(parts.BITS_PER_HOST)]
+def _suspect(do: Operations, seen: list[Any], had: dict[str, Any]) -> Any:
+    """Return the suspect hosts [N, H], as `policy/remembering.py: suspects`."""
+    first, second, third, fourth = seen
+    cleared = had["analysed"] * (1 - third * fourth)
+    again = do.maximum(first, second) * had["was_active"]
+    return do.maximum(had["suspect"] * (1 - cleared), do.maximum(first * second, again))
 
 
-def _add(one: Any, hosts: Any, digits: list[Any]) -> list[Any]:
+def _count(hosts: Any, digits: list[Any]) -> list[Any]:
     """Count as `policy/remembering.py: count_one` does."""
-    largest, added = hosts, []
+    largest, more = hosts, []
     for digit in digits:
         largest = largest * digit
     carry = hosts - largest
     for digit in digits:
-        added.append(digit + carry - (carry * digit) * (one + one))
+        more.append(digit + carry - carry * digit * 2)
         carry = carry * digit
-    return added
+    return more
 
 
-def _unclean(do: Operations, observation: Any) -> Any:
-    """Return where hosts are believed not clean, [N, H]."""
-    return do.maximum(*_by_bit(observation)[2:])
+def _state_layout(spec: PolicySpec) -> dict[str, tuple[int, int]]:
+    """Return where each group of memory begins and ends in the state. Counts are there where they are read."""
+    hosts = len(spec.scenario.listed)
+    sizes = {group.field: len(group.parts) for group in memory_groups(spec.scenario)}
+    sizes |= {"decoys": len(decoy_slots(spec.scenario).number), "suspect": hosts, "analysed": hosts}
+    if "breaks" not in spec.memory.groups:
+        del sizes["break_ins"]
+    if "again" in spec.memory.groups:
+        sizes["digits"] = DIGITS * hosts
+    else:
+        del sizes["restores"]
+    ends = np.cumsum([*sizes.values()]).tolist()
+    return {name: (end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
-def _choices(action_set: ActionSet, slots: int) -> dict[str, np.ndarray]:
-    """Return what choices are, given the standing decoys. A choice's code is a set of them: bit j, the j-th of its list."""
-    own = [()] * len(action_set.actions) + [action_set.macro_slots(macro) for macro in range(len(action_set.macros))]
-    longest = max(map(len, own))
-    members, codes = (np.zeros((slots, len(own))) for _ in range(2))  # [D, A]
-    actions = np.zeros((len(own), 1 << longest), np.int64)  # [A, codes]
-    for choice, its in enumerate(own):
-        for number, slot in enumerate(its):
-            members[slot, choice], codes[slot, choice] = 1, 1 << number
-        for code in range(1 << longest):
-            standing = sum(1 << slot for number, slot in enumerate(its) if code >> number & 1)
+def _memory_arrays(scenario: Scenario) -> dict[str, np.ndarray]:
+    """Return what actions and scans mean for a memory: the tables of the compiled functions as rows of bits."""
+    slots, hosts, tables = decoy_slots(scenario), seen_hosts(scenario), memory_tables(scenario)
+    decoys, (restores, analyses, fills, clears) = [slots.of_host(host) for host in hosts], tables.effects.T.tolist()
+    return {
+        "restores": _bits(restores, len(hosts)),  # [actions, H]
+        "analyses": _bits(analyses, len(hosts)),
+        "places": _bits([0 if slot < 0 else 1 << slot for slot in fills], len(slots.number)),  # [actions, D]
+        "clears": _bits([0 if host < 0 else decoys[host] for host in clears], len(slots.number)),
+        "host_slots": _bits(decoys, len(slots.listed)),  # [H, bits of `decoys_seen`]
+        "host_scans": _bits(tables.host_scans.tolist(), len(scan_hosts(scenario))),  # [H, bits of `was_scanned`]
+    }
+
+
+def _bits(sets: Sequence[int], size: int) -> np.ndarray:
+    """Return sets [M] in integers of any length as rows of bits, [M, size]."""
+    return np.array([[members >> bit & 1 for bit in range(size)] for members in sets]).reshape(-1, size)
+
+
+def _lists(action_set: ActionSet) -> list[tuple[int, ...]]:
+    """Return the slots of every choice, in the order in which it fills them; none of an action of the world."""
+    return [()] * len(action_set.actions) + [action_set.macro_slots(macro) for macro in range(len(action_set.macros))]
+
+
+def _choice_arrays(action_set: ActionSet) -> dict[str, np.ndarray]:
+    """Return which decoys count for a choice, [D, A]. A choice's code is a set of them: bit j, the j-th of its list."""
+    lists = _lists(action_set)
+    members, codes = np.zeros((2, len(decoy_slots(action_set.scenario).number), len(lists)))
+    for choice, slots in enumerate(lists):
+        members[list(slots), choice], codes[list(slots), choice] = 1, 1 << np.arange(len(slots))
+    full = [len(slots) if slots and action_set.masks else NEVER for slots in lists]
+    return {"slots": members, "codes": codes, "full": np.array(full)}
+
+
+def _meanings(action_set: ActionSet) -> np.ndarray:
+    """Return the action that a choice of a code is, [A, codes] int64."""
+    lists = _lists(action_set)
+    actions = np.zeros((len(lists), 1 << max(map(len, lists))), np.int64)
+    for choice, slots in enumerate(lists):
+        for code in range(actions.shape[1]):
+            standing = sum(1 << slot for number, slot in enumerate(slots) if code >> number & 1)
             actions[choice, code] = action_set.meaning(choice, standing)
-    full = [len(its) if its and action_set.masks else NEVER for its in own]
-    return {"slots": members, "codes": codes, "meanings": actions, "full": np.array(full)}
+    return actions
 
 
-def _ordering(scheme: UnitScheme, idle: Sequence[int]) -> dict[str, np.ndarray]:
+def _order_arrays(scheme: UnitScheme, idle: Sequence[int]) -> dict[str, np.ndarray]:
     """Return what ranks are computed with. Idle types: red never holds them, so they come last."""
     (mine, other), units = _pairs(scheme.size), scheme.size
-    kept = np.array([unit not in idle for unit in range(units)])
-    place = np.where(kept, 0, kept.sum() + (~kept).cumsum() - 1)
+    held = np.array([unit not in idle for unit in range(units)])
+    at_the_end = np.where(held, 0, held.sum() + (~held).cumsum() - 1)
     return {
         "differences": mine - other,
-        "higher": (mine * (kept @ other) * (kept @ mine)).T,  # [P, U]: of types that are not idle, how many come before
-        "at_the_end": place[None],
+        "higher": (mine * (held @ other) * (held @ mine)).T,  # [P, U]: of types that are not idle, how many come before
+        "at_the_end": at_the_end[None],
         "each_position": mine,  # a rank, for each position that it may be
         "positions": np.repeat(np.arange(units), units)[None],
     }
 
 
-def _shielding(spec: PolicySpec, scheme: UnitScheme) -> dict[str, np.ndarray]:
+def _shield_arrays(spec: PolicySpec, scheme: UnitScheme) -> dict[str, np.ndarray]:
     """Return what the shield is computed with."""
     (mine, other), hosts = _pairs(scheme.size), np.array(scheme.host_unit)
     host_units, repairs = np.eye(scheme.size)[hosts], np.zeros((scheme.size, spec.actions))
@@ -287,45 +274,10 @@ def _shielding(spec: PolicySpec, scheme: UnitScheme) -> dict[str, np.ndarray]:
     for choice, action in enumerate(spec.action_set.actions):
         host = spec.scenario.repaired_hosts[action]
         if host >= 0:
-            repairs[hosts[host], choice] = 1
-    seen = host_units[list(spec.scenario.listed)]
-    return {"each_other": other, "pairs": mine.T, "host_units": seen, "repairs": repairs * 2 * NEVER}
+            repairs[hosts[host], choice] = 2 * NEVER
+    return {"each_other": other, "pairs": mine.T, "host_units": host_units[list(spec.scenario.listed)], "repairs": repairs}
 
 
 def _pairs(units: int) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of unit types (u, v), numbered U * v + u: u of each, and v, both [U, P]."""
     return np.tile(np.eye(units), units), np.repeat(np.eye(units), units, axis=1)
-
-
-class MemoryMatrices(NamedTuple):
-    """What actions and scans mean for a memory, all float32."""
-
-    groups: dict[str, int]  # the bits of each group of memory, in their order
-    restores: np.ndarray  # [actions, H]: the host an action restores
-    analyses: np.ndarray  # [actions, H]: the host an action analyses
-    places: np.ndarray  # [actions, D]: the decoy an action places
-    clears: np.ndarray  # [actions, D]: the decoys an action takes away
-    host_slots: np.ndarray  # [H, bits of `decoys_seen`]: the decoys of a host
-    host_scans: np.ndarray  # [H, bits of `was_scanned`]: the bit of a host
-
-
-def memory_matrices(scenario: Scenario) -> MemoryMatrices:
-    """Return the tables of the compiled functions as matrices."""
-    groups = {group.field: len(group.parts) for group in memory_groups(scenario)}
-    decoys, scans, hosts = decoy_slots(scenario), scan_hosts(scenario), seen_hosts(scenario)
-    restores, analyses, fills, clears = memory_tables(scenario).effects.T.tolist()
-    slots = len(decoys.number)
-    return MemoryMatrices(
-        groups,
-        _bits(restores, len(hosts)),
-        _bits(analyses, len(hosts)),
-        _bits([0 if slot < 0 else 1 << slot for slot in fills], slots),
-        _bits([0 if host < 0 else decoys.of_host(hosts[host]) for host in clears], slots),
-        _bits([decoys.of_host(host) for host in hosts], len(decoys.listed)),
-        _bits([1 << scans.index(host) if host in scans else 0 for host in hosts], len(scans)),
-    )
-
-
-def _bits(sets: Sequence[int], size: int) -> np.ndarray:
-    """Return sets [M] in integers of any length as rows of bits, [M, size] float32."""
-    return np.array([[one >> bit & 1 for bit in range(size)] for one in sets], np.float32).reshape(-1, size)

@@ -12,13 +12,14 @@ repairing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fixfirst.base import errors
+from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
@@ -57,29 +58,6 @@ SHIELDS: Mapping[str, ShieldWay] = MappingProxyType(
 )
 
 
-class Role(Protocol):
-    """What the learner needs to know of a side of the game: `PolicySpec` is blue's, `RedSpec` (`red_view.py`) is red's."""
-
-    @property
-    def inputs(self) -> int:
-        """How many bits it reads."""
-        ...
-
-    @property
-    def actions(self) -> int:
-        """How many choices it has."""
-        ...
-
-    @property
-    def words(self) -> int:
-        """Words of bits in a row."""
-        ...
-
-    def allowed(self, rows: np.ndarray) -> np.ndarray:
-        """Return the choices that rows [M, row words] leave, [M, A] bool; [0, A] if nothing is ever masked."""
-        ...
-
-
 class SpecArrays(NamedTuple):
     """A spec for compiled functions; see `remembering.py`."""
 
@@ -94,7 +72,6 @@ class SpecArrays(NamedTuple):
     suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
     keeping: int  # how suspicion comes and goes: `ShieldWay.code`
     first_macro: int  # the number of the first macro among the choices
-    openings: np.ndarray  # [openings, O] int64: the choices of the first steps; one of them is drawn for every episode
     words: int  # K
     remembers: bool  # is there anything to remember beside whom it suspects?
 
@@ -158,8 +135,6 @@ class PolicySpec:
     def for_orders(cls, workflows: Sequence[Workflow], scenario: Scenario = CAGE2) -> "PolicySpec":
         """Return the spec without memory, with all actions, that reads the order of these workflows if there are any."""
         units = workflows[0].scheme if workflows else None
-        if units is None and scenario is CAGE2:
-            return PLAIN_SPEC
         played = scenario if units is None else units.scenario
         return cls(MemoryScheme.parse("none", played), ActionSet.parse("all", played), units)
 
@@ -178,8 +153,6 @@ class PolicySpec:
             idle=() if units is None else units.numbers(values.get("idle", []), "idle"),
             keeping=str(values.get("keeping", "shield")),
         )
-
-    # ---- sizes
 
     @property
     def inputs(self) -> int:
@@ -215,28 +188,10 @@ class PolicySpec:
         """Words of a row."""
         return self.words + self._mask_words
 
-    # ---- for compiled functions
-
-    @cached_property
+    @property
     def arrays(self) -> SpecArrays:
-        """It as arrays."""
-        chosen, memory, tables = self.action_set, self.memory, memory_tables(self.scenario)
-        return SpecArrays(
-            starts=memory.starts,
-            meanings=chosen.meanings,
-            shifts=chosen.shifts,
-            slots=chosen.slots,
-            effects=tables.effects,
-            host_slots=tables.host_slots,
-            host_scans=tables.host_scans,
-            listed=tables.listed,
-            suspicion=memory.inputs if self.shield else -1,
-            keeping=SHIELDS[self.keeping].code,
-            first_macro=len(chosen.actions),
-            openings=np.array([self.opening], np.int64),
-            words=self.words,
-            remembers=bool(memory.groups or chosen.macros),
-        )
+        """The spec for compiled functions; specs that are equal share it."""
+        return _arrays(self)
 
     def orders(self, workflows: Sequence[Workflow]) -> np.ndarray:
         """Return rows of these workflows without anything else, [W, row words] uint64; one of zeros without workflows."""
@@ -251,16 +206,13 @@ class PolicySpec:
         if not self.shield:
             count = max(len(workflows), 1)
             return Shields(np.zeros((count, 0), np.int64), np.zeros((count, 1, self._mask_words), np.uint64))
-        orders = [workflow.with_last(self.idle) for workflow in workflows]
-        ranked = [[_cleanable(order.scheme, unit) for unit in order.order] for order in orders]
-        repaired = [self.scenario.repaired_hosts[action] for action in self.action_set.actions]
-        forbidden = np.zeros((len(orders), len(orders[0].order) + 1, self._mask_words), np.uint64)
-        for s, order in enumerate(orders):
-            for top in range(len(order.order)):
-                for choice, host in enumerate(repaired):
-                    if host >= 0 and order.ranks[order.scheme.host_unit[host]] > top:
-                        forbidden[s, top, choice // 64] |= np.uint64(1 << choice % 64)
-        return Shields(np.array(ranked, np.int64), forbidden)
+        repaired, ranked, forbidden = np.full(self.actions, -1), [], []
+        repaired[: len(self.action_set.actions)] = [self.scenario.repaired_hosts[a] for a in self.action_set.actions]
+        for order in (workflow.with_last(self.idle) for workflow in workflows):
+            ranked.append([_cleanable(order.scheme, unit) for unit in order.order])
+            ranks = np.where(repaired < 0, -1, order.ranks[np.array(order.scheme.host_unit)[repaired]])
+            forbidden.append(words_of(ranks > np.arange(len(order.order) + 1)[:, None]))
+        return Shields(np.array(ranked, np.int64), np.array(forbidden))
 
     def allowed(self, rows: np.ndarray) -> np.ndarray:
         """Return the choices that rows [M, row words] leave, [M, A] bool; [0, A] if nothing is ever masked."""
@@ -269,16 +221,34 @@ class PolicySpec:
         return bits_of(rows[:, self.words :], self.actions) == 0
 
 
+@lru_cache(maxsize=64)
+def _arrays(spec: PolicySpec) -> SpecArrays:
+    chosen, memory, tables = spec.action_set, spec.memory, memory_tables(spec.scenario)
+    return SpecArrays(
+        starts=memory.starts,
+        meanings=chosen.meanings,
+        shifts=chosen.shifts,
+        slots=chosen.slots,
+        effects=tables.effects,
+        host_slots=tables.host_slots,
+        host_scans=tables.host_scans,
+        listed=tables.listed,
+        suspicion=memory.inputs if spec.shield else -1,
+        keeping=SHIELDS[spec.keeping].code,
+        first_macro=len(chosen.actions),
+        words=spec.words,
+        remembers=bool(memory.groups or chosen.macros),
+    )
+
+
 def _cleanable(scheme: UnitScheme, unit: int) -> int:
     """Return the hosts of a unit type that blue sees and can clean, as a set of those it sees."""
     start, listed = scheme.scenario.start_id, scheme.scenario.listed
-    return sum(1 << place for place, host in enumerate(listed) if scheme.host_unit[host] == unit and host != start)
+    return sum(1 << bit for bit, host in enumerate(listed) if scheme.host_unit[host] == unit and host != start)
 
 
 PLAIN_SPEC = PolicySpec()
-
-
-# ---------------------------------------------------------------- packing
+Role = PolicySpec | RedSpec  # a side of the game, as the learner knows it
 
 
 def words_of(bits: np.ndarray) -> np.ndarray:

@@ -59,7 +59,7 @@ class PolicyTable(Answers):
 
     def begin_with(self, openings: Sequence[tuple[int, ...]]) -> None:
         """Begin every episode with one of these from now on, all of the same length. FREE: the policy chooses."""
-        self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
+        self.openings = np.array(openings, np.int64)
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:
@@ -83,7 +83,7 @@ class PolicyTable(Answers):
         words: what is seen; assigned [N]: workflows; steps [N]: of each environment's episode.
         """
         found, choices = self.look(memories, words, assigned), np.empty(len(words), np.int64)
-        draw_choices(self.table, found, keys, steps, self.arrays.openings, choices)
+        draw_choices(self.table, found, keys, steps, self.openings, choices)
         actions = np.array(memories.actions_of(choices))
         memories.remember(words, actions)
         return found, choices, actions

@@ -13,7 +13,8 @@ import numpy as np
 
 from fixfirst.base import errors, files
 from fixfirst.orders import order
-from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
+from fixfirst.orders.network_facts import NetworkFacts
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, scheme_of

@@ -25,7 +25,8 @@ import numpy as np
 
 from fixfirst.base import errors, plans, seeds
 from fixfirst.game.game_config import Game
-from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
+from fixfirst.orders.network_facts import NetworkFacts
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
 from fixfirst.play.turns import Player
 from fixfirst.policy import policy_file

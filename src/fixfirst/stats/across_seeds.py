@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import errors, tables
-from fixfirst.orders.order import NetworkFacts, Pair, UnitScheme, Workflow
+from fixfirst.orders.network_facts import NetworkFacts, Pair
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Status, Trial, read_rows
 from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown, round_up
