@@ -21,7 +21,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.page import open_page
-from fixfirst.reporter.replay import replay_page, replay_text
+from fixfirst.reporter.replay import replay_lines, replay_page
 from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
@@ -94,7 +94,7 @@ def test_what_a_learned_attacker_believes_stands_beside_what_is_true():
     assert ("user", "none") in pairs or ("root", "none") in pairs  # believed, and not so
     assert {"none", "user"} <= {belief for belief, _ in pairs} and told["episodes"][0]["red_agent"].startswith("noise@")
     assert any("of its turns it scans" in sentence for sentence in told["habits"])
-    assert "thinks red: " in replay_text(told)
+    assert any("thinks red: " in line for line in replay_lines(told, turns=True))
     plain = replay("react-restore", red_agent="b_line", steps=5, episodes=1)
     assert "habits" not in plain and plain["episodes"][0]["steps"][-1]["red_belief"] == ()
 
@@ -113,7 +113,7 @@ def test_what_a_policy_remembers_is_told_turn_by_turn():
             assert {host for host in HOST_NAMES if said[host].startswith("active")} == active
             active |= {host for host, seen in zip(HOST_NAMES, step["activity"], strict=True) if seen != "none"}
     assert replay("sleep", episodes=3, steps=3)["memory"] == "none"
-    head, worst, *_ = replay_text(remembering).split("\n\n")
+    head, worst, *_ = "\n".join(replay_lines(remembering, turns=True)).split("\n\n")
     assert "; memory full; " in head and "\n      memory network quiet turns 1" in worst
 
 
@@ -174,7 +174,7 @@ def test_an_episode_can_be_had_as_an_animation(tmp_path):
 
 
 def test_the_text_tells_every_step_of_every_episode(document):
-    text = replay_text(document)
+    text = "\n".join(replay_lines(document, turns=True))
     head, *episodes = text.split("\n\n")
     assert head.startswith(
         f"react-restore; order {ORDER}; against b_line on simulator, variant current; 12 episodes of 40 steps"
@@ -206,7 +206,7 @@ def test_a_step_in_text_reads_like_this(document):
         "return10": -32,
     }
     episode = document["episodes"][0] | {"steps": [step, step]}
-    lines = replay_text(document | {"episodes": [episode]}).splitlines()[4:]
+    lines = replay_lines(document | {"episodes": [episode]}, turns=True)[4:]
     assert lines == [
         "   7  red    Exploit Enterprise1 (HTTPSRFI): worked",
         "      blue   Restore User2: worked   [violation: fixed user User2 while enterprise Enterprise1 was held]",

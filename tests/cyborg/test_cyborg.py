@@ -30,7 +30,7 @@ from fixfirst.game.state import RedAgent
 from fixfirst.play.baselines import DEFENDERS, make_baseline
 from fixfirst.play.evaluation import play
 from fixfirst.play.worlds import make_world
-from fixfirst.reporter.description import describe_episode
+from fixfirst.reporter.episodes import describe_episode
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")
@@ -226,16 +226,15 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
     decoys = next(variant.decoys for variant in parts.VARIANTS if variant.name == played.variant)
     placed, verbs = 0, set()
     for number in range(8):
-        for step in describe_episode(played, "", number).steps[1:]:
-            moment = step.moment
-            verbs.add(moment.red.split()[0])
-            assert moment.reward10 == step.reward10
-            assert moment.red_worked is not None or moment.red == "Sleep"
-            if moment.blue.startswith("Decoy") and moment.blue_worked:
+        for step in describe_episode(played, "", number)["steps"][1:]:
+            verbs.add(step["red"].split()[0])
+            assert sum(cost["tenths"] for cost in step["costs"]) == step["reward10"]
+            assert step["red_worked"] is not None or step["red"] == "Sleep"
+            if step["blue"].startswith("Decoy") and step["blue_worked"]:
                 placed += 1
-                name = moment.blue.split()[0].removeprefix("Decoy")
+                name = step["blue"].split()[0].removeprefix("Decoy")
                 port = next(decoy.opens for decoy in decoys if decoy.name == name)
-                assert port in moment.decoys[HOST_ID[moment.blue_target]]
+                assert port in step["decoys"][HOST_ID[step["blue_target"]]]
     assert placed > 50 and verbs >= {"Discover", "Scan", "Exploit", "Escalate"}
     assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
     assert np.array_equal(played.turns["observation"], played.rollout.packed_obs)

@@ -8,7 +8,7 @@ import pytest
 import fixfirst as ff
 from fixfirst.cli.entry import main
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.reporter import drawing
+from fixfirst.reporter.network_map import map_of
 
 GENERATED = [("generated1-0", 17, "52511b8b"), ("generated1-1", 28, "11cb9ef7"), ("generated1-2", 25, "d69e9db1")]
 
@@ -96,20 +96,21 @@ def test_what_cannot_be_guessed_is_refused_with_its_row(tmp_path, old, new, word
 @pytest.mark.parametrize("hosts", [8, 30, 63])
 def test_a_map_shows_every_host_once_in_rows_of_its_subnet(hosts):
     scenario = Scenario.generate(hosts, hosts=hosts)
-    chart = drawing.NetworkMap(scenario)
-    assert sorted(name for row in chart.rows for name in row) == sorted(scenario.host_names)
-    assert max(map(len, chart.rows)) <= (5 if hosts <= 30 else 8)
-    for row in chart.rows:
+    chart = map_of(scenario)
+    rows = [row for of_subnet in chart.rows.values() for row in of_subnet]
+    assert sorted(name for row in rows for name in row) == sorted(scenario.host_names)
+    assert max(map(len, rows)) <= (5 if hosts <= 30 else 8)
+    for row in rows:
         assert len({scenario.hosts[scenario.host_ids[name]].subnet for name in row}) == 1
-    assert scenario.start in [name for row in chart.rows for name in row][: len(scenario.subnets[-1].hosts)]
-    across = sorted(x for x, y in chart.places.values() if y == chart.places[chart.rows[0][0]][1])
+    assert scenario.start in [name for row in rows for name in row][: len(scenario.subnets[-1].hosts)]
+    across = sorted(x for x, y in chart.middles.values() if y == chart.middles[rows[0][0]][1])
     assert all(b - a >= 54 for a, b in pairwise(across))  # boxes do not overlap
 
 
 def test_cage2s_map_is_as_it_was():
-    chart = drawing.NetworkMap(CAGE2)
-    assert (chart.width, chart.height) == (400, 336) and chart.places["User0"] == (40.0, 56.0)
-    assert chart.subnet_rows == {"User": (0, 112), "Enterprise": (112, 112), "Operational": (224, 112)}
+    chart = map_of(CAGE2)
+    assert (chart.width, chart.height) == (400, 336) and chart.middles["User0"] == (40.0, 56.0)
+    assert chart.subnets == {"User": (0, 112), "Enterprise": (112, 112), "Operational": (224, 112)}
 
 
 # ---------------------------------------------------------------- the command

@@ -16,7 +16,7 @@ from fixfirst.learner.red_training import Opponent, RedTraining, best_response, 
 from fixfirst.play.baselines import make_baseline
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.red_file import load_red
-from fixfirst.reporter.description import describe_duel
+from fixfirst.reporter.habits import describe_duel
 from fixfirst.settings.league import LeagueConfig
 
 SPEC, GAME = RedSpec(), Game(max_steps=30)

@@ -8,7 +8,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.orders.order import UnitScheme
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
-from fixfirst.reporter.drawing import costs
+from fixfirst.reporter.turn import costs
 from fixfirst.stats.pricing import count_verb, episode_costs, part_names
 
 SCHEME = UnitScheme.by_type()
@@ -40,6 +40,6 @@ def test_parts_add_up_to_what_each_turn_says_it_cost(variant):
     for turn in batch.turns[1:].ravel().reshape(len(batch.turns) - 1, -1):
         for episode, one in enumerate(turn):
             for cost in costs(one, variant):
-                slow[names.index(units[cost.what]), episode] -= cost.tenths / 10
+                slow[names.index(units[cost["what"]]), episode] -= cost["tenths"] / 10
     assert parts == pytest.approx(slow)
     assert (parts.sum(axis=1) > 0).sum() >= 5

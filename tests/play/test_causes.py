@@ -3,8 +3,7 @@
 import pytest
 from cage2 import HOST_NAMES
 
-from fixfirst.reporter.description import explain_return
-from fixfirst.reporter.drawing import Cost, TurnSummary
+from fixfirst.reporter.causes import explain_return
 
 
 def episode(*turns):
@@ -14,11 +13,9 @@ def episode(*turns):
         total += sum(costs.values())
         access = tuple("root" if name in held else "none" for name in HOST_NAMES)
         belief = tuple("user" if name in seen else "clean" for name in HOST_NAMES)
-        parts = tuple(Cost(what, tenths) for what, tenths in costs.items())
-        empty = ((),) * len(HOST_NAMES)
-        words = ("none",) * len(HOST_NAMES)
+        parts = tuple({"what": what, "tenths": tenths} for what, tenths in costs.items())
         moments.append(
-            TurnSummary(step, "", None, None, "", target, None, access, belief, words, empty, "running", parts, total, ())
+            {"step": step, "blue_target": target, "access": access, "belief": belief, "costs": parts, "return10": total}
         )
     return moments
 

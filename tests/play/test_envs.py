@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 import fixfirst as ff
 from fixfirst.game.state import state_dtype
 from fixfirst.game.tables import SMALL
-from fixfirst.reporter import drawing
+from fixfirst.reporter.network_map import map_of
 
 
 def actions_for(steps, num_envs, seed=0):
@@ -306,8 +306,8 @@ def test_a_picture_changes_when_red_takes_a_host():
     state = env.get_state()
     state["privileged"] |= 1 << HOST_ID["Enterprise0"]
     env.set_state(state)
-    changed = (env.render() != before).any(axis=2)[: 2 * drawing.map_of(CAGE2).height]  # below stands the reward
-    x, y = (int(2 * value) for value in drawing.map_of(CAGE2).places["Enterprise0"])
+    changed = (env.render() != before).any(axis=2)[: 2 * map_of(CAGE2).height]  # below stands the reward
+    x, y = (int(2 * value) for value in map_of(CAGE2).middles["Enterprise0"])
     assert changed[y, x + 6] and not changed[y, x - 6]
     rows, columns = np.nonzero(changed)
     assert x <= columns.min() and columns.max() <= x + 54 and y - 30 <= rows.min() and rows.max() <= y + 30
@@ -316,7 +316,7 @@ def test_a_picture_changes_when_red_takes_a_host():
 def test_no_link_runs_through_the_words_below_a_host():
     env = ff.Cage2(render_mode="rgb_array")
     env.reset(seed=0)
-    x, y = (int(2 * value) for value in drawing.map_of(CAGE2).places["Enterprise2"])  # from here a link leads straight down
+    x, y = (int(2 * value) for value in map_of(CAGE2).middles["Enterprise2"])  # from here a link leads straight down
 
     def shows_link():
         column = env.render()[:, x]

@@ -13,8 +13,9 @@ from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
-from fixfirst.reporter.description import describe_episode, explain_repairs, notable
-from fixfirst.reporter.drawing import Cost, costs, summarise_turn
+from fixfirst.reporter.episodes import describe_episode, notable
+from fixfirst.reporter.repair_reasons import explain_repairs
+from fixfirst.reporter.turn import costs, summarise_turn
 
 ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")
 
@@ -38,9 +39,8 @@ def watch(player, episodes, *, steps=100, red_agent="b_line", seed=0, workflows=
 
 def scripted(*actions, steps=6, red_agent="b_line"):
     """The only episode of a script, as a list of steps; [0] is the start."""
-    return describe_episode(
-        watch(Script(*actions), 1, steps=steps, red_agent=red_agent, workflows=(ORDER,)), "only", 0
-    ).steps
+    played = watch(Script(*actions), 1, steps=steps, red_agent=red_agent, workflows=(ORDER,))
+    return describe_episode(played, "only", 0)["steps"]
 
 
 # ---------------------------------------------------------------- one episode by hand
@@ -48,10 +48,10 @@ def scripted(*actions, steps=6, red_agent="b_line"):
 
 def test_the_start_of_an_episode_shows_red_on_its_foothold_and_nothing_else():
     start = scripted()[0]
-    assert start.moment.step == 0 and start.moment.red == start.moment.blue == "nothing yet"
-    assert dict(zip(HOST_NAMES, start.moment.access, strict=True)) == dict.fromkeys(HOST_NAMES, "none") | {"User0": "root"}
-    assert set(start.moment.belief) == {"clean"} and set(start.moment.activity) == {"none"}
-    assert start.reward10 == start.moment.return10 == 0 and start.verdict is None and not start.impact
+    assert start["step"] == 0 and start["red"] == start["blue"] == "nothing yet"
+    assert dict(zip(HOST_NAMES, start["access"], strict=True)) == dict.fromkeys(HOST_NAMES, "none") | {"User0": "root"}
+    assert set(start["belief"]) == {"clean"} and set(start["activity"]) == {"none"}
+    assert start["reward10"] == start["return10"] == 0 and start["verdict"] is None and not start["impact"]
 
 
 def test_the_first_steps_against_b_line_follow_its_script():
@@ -60,48 +60,46 @@ def test_the_first_steps_against_b_line_follow_its_script():
     _, one, two, three, *_ = scripted(
         ("Restore", "Op_Server0"), ("DecoyTomcat", "Enterprise0"), ("DecoyTomcat", "Enterprise0")
     )
-    assert (one.moment.red, one.moment.red_target, one.moment.red_worked) == ("Discover subnet User", "User", True)
-    assert (one.moment.blue, one.moment.blue_target, one.moment.blue_worked) == ("Restore Op_Server0", "Op_Server0", True)
-    assert one.moment.costs == (Cost("restore", -10),) and one.reward10 == one.moment.return10 == -10
-    assert one.moment.ot == "restored"
-    assert one.verdict.kind == "not judged"
-    assert one.verdict.reason == "fixed op_server Op_Server0 (not held) while nothing needed repair"
+    assert (one["red"], one["red_target"], one["red_worked"]) == ("Discover subnet User", "User", True)
+    assert (one["blue"], one["blue_target"], one["blue_worked"]) == ("Restore Op_Server0", "Op_Server0", True)
+    assert one["costs"] == ({"what": "restore", "tenths": -10},) and one["reward10"] == one["return10"] == -10
+    assert one["ot"] == "restored"
+    assert one["verdict"]["kind"] == "not judged"
+    assert one["verdict"]["reason"] == "fixed op_server Op_Server0 (not held) while nothing needed repair"
 
-    victim = two.moment.red_target
-    assert victim in ("User1", "User2", "User3", "User4") and two.moment.red == f"Scan {victim}" and two.moment.red_worked
-    assert two.moment.activity[HOST_ID[victim]] == "scan" and two.moment.belief[HOST_ID[victim]] == "clean"
-    assert two.moment.decoys[HOST_ID["Enterprise0"]] == (443,) and two.moment.blue_worked
-    assert two.verdict is None and two.reward10 == 0 and two.moment.return10 == -10
+    victim = two["red_target"]
+    assert victim in ("User1", "User2", "User3", "User4") and two["red"] == f"Scan {victim}" and two["red_worked"]
+    assert two["activity"][HOST_ID[victim]] == "scan" and two["belief"][HOST_ID[victim]] == "clean"
+    assert two["decoys"][HOST_ID["Enterprise0"]] == (443,) and two["blue_worked"]
+    assert two["verdict"] is None and two["reward10"] == 0 and two["return10"] == -10
 
-    assert three.moment.red.startswith(f"Exploit {victim} (") and three.moment.red_target == victim
-    assert three.moment.blue == "DecoyTomcat Enterprise0" and three.moment.blue_worked is False
+    assert three["red"].startswith(f"Exploit {victim} (") and three["red_target"] == victim
+    assert three["blue"] == "DecoyTomcat Enterprise0" and three["blue_worked"] is False
 
 
 def test_a_sleeping_defender_loses_the_ot_service_and_every_impact_is_marked():
     """Unhindered B_line needs at least 15 steps; from then on each step costs 10, and the held hosts on its path."""
     steps = scripted(steps=40)
-    impacts = [step.moment.step for step in steps if step.impact]
+    impacts = [step["step"] for step in steps if step["impact"]]
     assert impacts == list(range(impacts[0], 41)) and 15 <= impacts[0] <= 30
-    last = steps[-1].moment
-    assert last.red == "Impact Op_Server0" and last.red_worked and last.ot == "stopped"
-    parts = {cost.what: cost.tenths for cost in last.costs}
+    last = steps[-1]
+    assert last["red"] == "Impact Op_Server0" and last["red_worked"] and last["ot"] == "stopped"
+    parts = {cost["what"]: cost["tenths"] for cost in last["costs"]}
     assert parts["impact"] == -100 and parts["Op_Server0"] == parts["Enterprise2"] == -10
     assert sum(tenths for what, tenths in parts.items() if what.startswith("User")) == -1  # the one it came through
-    assert steps[-1].reward10 == sum(parts.values()) == -131
+    assert steps[-1]["reward10"] == sum(parts.values()) == -131
 
 
 def test_impact_on_a_restored_server_is_told_as_harmless():
     steps = scripted(("Restore", "Op_Server0"), steps=40)
-    tries = [step for step in steps if step.moment.red.startswith("Impact")]
-    assert tries and not any(step.impact for step in steps)
-    assert {(step.moment.red, step.moment.red_worked) for step in tries} == {
-        ("Impact Op_Server0 (harmless once restored)", False)
-    }
-    assert all(cost.what != "impact" for step in steps for cost in step.moment.costs)
+    tries = [step for step in steps if step["red"].startswith("Impact")]
+    assert tries and not any(step["impact"] for step in steps)
+    assert {(step["red"], step["red_worked"]) for step in tries} == {("Impact Op_Server0 (harmless once restored)", False)}
+    assert all(cost["what"] != "impact" for step in steps for cost in step["costs"])
 
 
 def test_red_that_sleeps_does_nothing_that_can_fail():
-    assert {(step.moment.red, step.moment.red_worked) for step in scripted(red_agent="sleep")[1:]} == {("Sleep", None)}
+    assert {(step["red"], step["red_worked"]) for step in scripted(red_agent="sleep")[1:]} == {("Sleep", None)}
 
 
 def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
@@ -115,8 +113,8 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
         for turn in world.turns():
             if turn["red_verb"] == RedVerb.SCAN and not turn["scan_answered"]:
                 moment = summarise_turn(turn, "current")
-                assert moment.red == f"Scan {moment.red_target} (out of reach)" and moment.red_worked is False
-                assert moment.red_target.startswith("Op_")
+                assert moment["red"] == f"Scan {moment['red_target']} (out of reach)" and moment["red_worked"] is False
+                assert moment["red_target"].startswith("Op_")
                 unreached += 1
     assert unreached > 0
 
@@ -134,8 +132,8 @@ def test_the_costs_of_every_turn_sum_to_its_reward(variant):
     for actions in np.random.default_rng(0).integers(0, NUM_ACTIONS, (100, 300)):
         world.step(actions)
         parts = [costs(turn, variant) for turn in world.turns()]
-        assert [sum(cost.tenths for cost in part) for part in parts] == world.rewards10.tolist()
-        impacts += sum(cost.what == "impact" for part in parts for cost in part)
+        assert [sum(cost["tenths"] for cost in part) for part in parts] == world.rewards10.tolist()
+        impacts += sum(cost["what"] == "impact" for part in parts for cost in part)
         total += world.rewards10
         assert np.array_equal(world.turns()["return10"], total)
     assert impacts > 100
@@ -151,9 +149,9 @@ def test_what_is_seen_and_what_is_true_are_those_of_the_world():
         world.step(actions)
         for turn, bits, access in zip(world.turns(), world.observations.reshape(60, 13, 4), world.access, strict=True):
             moment = summarise_turn(turn, "current")
-            assert moment.activity == tuple(activities[tuple(four[:2].tolist())] for four in bits)
-            assert moment.belief == tuple(beliefs[tuple(four[2:].tolist())] for four in bits)
-            assert moment.access == tuple(("none", "user", "root")[level] for level in access)
+            assert moment["activity"] == tuple(activities[tuple(four[:2].tolist())] for four in bits)
+            assert moment["belief"] == tuple(beliefs[tuple(four[2:].tolist())] for four in bits)
+            assert moment["access"] == tuple(("none", "user", "root")[level] for level in access)
 
 
 def test_the_episodes_are_the_first_ones_of_the_evaluation():
@@ -163,8 +161,8 @@ def test_the_episodes_are_the_first_ones_of_the_evaluation():
     assert measured.turns is None and np.array_equal(played.returns, measured.returns[:20])
     for number in (0, 19):
         told = describe_episode(played, "", number)
-        assert told.return10 == told.steps[-1].moment.return10 == round(10 * measured.returns[number])
-        assert told.return10 == sum(step.reward10 for step in told.steps)
+        assert told["return10"] == told["steps"][-1]["return10"] == round(10 * measured.returns[number])
+        assert told["return10"] == sum(step["reward10"] for step in told["steps"])
 
 
 def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
@@ -197,7 +195,9 @@ def judged(*story, workflow=ORDER, **options):
     """Kind and reason per (repair, held before): the last set of held hosts does not matter."""
     actions = np.array([action_id(*repair) for repair, _ in story])
     held = np.array([sum(1 << HOST_ID[name] for name in names) for _, names in story] + [0], np.int16)
-    return [None if v is None else (v.kind, v.reason) for v in explain_repairs(actions, held, workflow, Judging(**options))]
+    return [
+        None if v is None else (v["kind"], v["reason"]) for v in explain_repairs(actions, held, workflow, Judging(**options))
+    ]
 
 
 def test_reasons_name_what_was_fixed_and_what_was_waiting():
@@ -254,15 +254,15 @@ def test_verdicts_agree_with_the_compliance_of_the_evaluation(rule):
     ranks = {name: ORDER.ranks[unit] for name, unit in zip(HOST_NAMES, ORDER.scheme.host_unit, strict=True)}
     for number in range(40):
         told = describe_episode(played, "", number, judging)
-        assert told.count("violation") == counts.judged[number] - counts.compliant[number]
-        assert told.count("in order") == counts.compliant[number]
-        for before, step in zip(told.steps, told.steps[1:], strict=False):
-            assert set(step.needed) == {n for n, a in zip(HOST_NAMES, before.moment.access, strict=True) if a != "none"} - {
+        assert told["violations"] == counts.judged[number] - counts.compliant[number]
+        assert told["judged"] - told["violations"] == counts.compliant[number]
+        for before, step in zip(told["steps"], told["steps"][1:], strict=False):
+            assert set(step["needed"]) == {n for n, a in zip(HOST_NAMES, before["access"], strict=True) if a != "none"} - {
                 "User0"
             }
-            if rule == "no_higher" and step.verdict is not None and step.verdict.kind == "violation":
-                waiting = step.verdict.reason.partition(" while ")[2].replace(",", "").split()
-                assert any(name in step.needed and ranks[name] < ranks[step.moment.blue_target] for name in waiting)
+            if rule == "no_higher" and step["verdict"] is not None and step["verdict"]["kind"] == "violation":
+                waiting = step["verdict"]["reason"].partition(" while ")[2].replace(",", "").split()
+                assert any(name in step["needed"] and ranks[name] < ranks[step["blue_target"]] for name in waiting)
 
 
 def test_another_grouping_of_the_hosts_is_told_in_its_own_words():

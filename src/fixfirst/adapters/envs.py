@@ -25,7 +25,7 @@ from fixfirst.play.worlds import make_world
 from fixfirst.policy import action_sets, remembering
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.reporter import drawing
+from fixfirst.reporter import picture, turn
 
 if TYPE_CHECKING:
     from fixfirst import typed
@@ -69,11 +69,11 @@ def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
 
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
     """Return how every environment stands: pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
-    moments = [drawing.summarise_turn(turn, world.variant, world.scenario) for turn in world.turns()]
+    turns = [turn.summarise_turn(record, world.variant, world.scenario) for record in world.turns()]
     if render_mode == "rgb_array":
-        return tuple(drawing.picture(moment, world.scenario) for moment in moments)
+        return tuple(picture.picture(each, world.scenario) for each in turns)
     if render_mode == "ansi":
-        return tuple(drawing.draw_state(moment, world.scenario) for moment in moments)
+        return tuple(turn.turn_text(each, world.scenario) for each in turns)
     raise errors.WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
 
 

@@ -14,7 +14,7 @@ from fixfirst.learner import checkpoint, driver, red_training
 from fixfirst.play import evaluation
 from fixfirst.policy import policy_file, red_file
 from fixfirst.policy.network import Weights
-from fixfirst.reporter import description, live
+from fixfirst.reporter import habits, live
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import RED_PPO
@@ -157,7 +157,7 @@ def _conclude(
         greedy=greedy,
         picky=spec.picky,
         tried=tried,
-        habits=description.describe_duel(duel, spec),
+        habits=habits.describe_duel(duel, spec),
         red=red_file.RedPolicy(dict(best.weights), spec, facts),
     )
 

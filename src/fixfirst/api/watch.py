@@ -13,9 +13,8 @@ from fixfirst.api.evaluate import play_all
 from fixfirst.base import arguments, errors
 from fixfirst.play import evaluation, rollout
 from fixfirst.policy.trained import Policy
-from fixfirst.reporter import description, replay as replay_page
+from fixfirst.reporter import animation, episodes as played_episodes, replay as replay_page
 from fixfirst.reporter.page import open_page as show_page
-from fixfirst.reporter.readable_run import read_run
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.run import Run
@@ -42,11 +41,11 @@ def watch(
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
     path = page_path(policy, out)
-    animation = None if gif is None else replay_page.check_gif(layout.check_output("gif", gif, policy))
+    moving = None if gif is None else animation.check_gif(layout.check_output("gif", gif, policy))
     episodes = replay(policy, **options)
     replay_page.write_replay(path, episodes)
-    if animation is not None:
-        replay_page.write_gif(animation, episodes)
+    if moving is not None:
+        animation.write_gif(moving, episodes)
     if open_page:
         show_page(path)
     return path
@@ -102,14 +101,12 @@ def replay(
             raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
-    numbers = description.notable(*batches) if number is None else {"chosen": number}
+    numbers = played_episodes.notable(*batches) if number is None else {"chosen": number}
     documents: list[dict[str, Any]] = []
     names = [defender.name for defender in defenders]
     if len({*names}) < len(names):  # the same policy, told two orders
         names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
     for name, defender, batch in zip(names, defenders, batches, strict=True):
-        spec = defender.spec
-        described = [description.describe_episode(batch, label, place, judging, spec) for label, place in numbers.items()]
         facts = {
             "policy": name,
             "red_agent": game.red_agent,
@@ -118,22 +115,12 @@ def replay(
             "seed": seed,
             "greedy": greedy,
             "rule": judging.rule,
-            "memory": spec.memory.name,
-            "shield": spec.shield,
-            **_habits(batch),
-            "opening": [spec.action_set.names[choice] for choice in spec.opening],
         }
-        documents.append(description.document(batch, described, facts, beside=bool(documents)))
+        document = played_episodes.replay_document(batch, numbers, facts, judging, defender.spec, beside=bool(documents))
+        documents.append(document)
     if beside is None:
         return documents[0]
     return documents[0] | {"beside": documents[1], "start": _parting(numbers, *batches)}
-
-
-def _habits(batch: evaluation.EpisodeBatch) -> dict[str, Any]:
-    """Return what a learned attacker does and how the defender answers, in words; nothing of scripts."""
-    if batch.turns is None or not batch.game.learned:
-        return {}
-    return {"habits": description.describe_turns(batch.rollout, batch.turns, batch.game.scenario)}
 
 
 def _parting(numbers: Mapping[str, int], first: evaluation.EpisodeBatch, second: evaluation.EpisodeBatch) -> str:
@@ -176,7 +163,7 @@ def write_replays(folder: Path) -> None:
 
     And one with the same episodes under two orders that differ in the swap that matters most.
     """
-    run = read_run(folder)
+    run = Run(folder)
     whom: list[tuple[str, Path, str | None]] = []  # name, policy, order
     if run.answer is not None:
         whom = [(order.workflow, folder, order.workflow) for order in run.answer.orders]
@@ -195,7 +182,7 @@ def write_replays(folder: Path) -> None:
 def write_missing_why(folder: Path) -> None:
     """Write the page with the same episodes under two orders of a finished search, if its report has none to link to."""
     if not RunFiles(folder).replay_of(layout.WHY_PAGE).exists():
-        _write_why(read_run(folder))
+        _write_why(Run(folder))
 
 
 def _write_why(run: Run) -> None:

@@ -161,11 +161,11 @@ def watch_command(
         Print the episodes instead of writing a page.
     """
     from fixfirst.api import watch
-    from fixfirst.reporter import replay, screen
+    from fixfirst.reporter import animation, replay, screen
     from fixfirst.reporter.page import open_page
 
     if gif is not None:
-        replay.check_gif(layout.check_output("gif", gif, policy))
+        animation.check_gif(layout.check_output("gif", gif, policy))
     path = watch.page_path(policy, out)
     document = watch.replay(
         named_agent(policy),
@@ -185,17 +185,12 @@ def watch_command(
     )
     if gif is not None:
         say(f"writing {gif}")
-        replay.write_gif(gif, document)
+        animation.write_gif(gif, document)
     if as_json or text:
-        print(json.dumps(document) if as_json else screen.fitted(replay.replay_text(document).split("\n")))
+        print(json.dumps(document) if as_json else screen.fitted(replay.replay_lines(document, turns=True)))
         return 0
     replay.write_replay(path, document)
-    lines = [replay.headline(document)]
-    for episode in document["episodes"]:
-        lines += [replay.episode_line(episode), f"  {episode['why']}"]
-    if beside is not None:
-        other = document["beside"]
-        lines += [f"beside: {replay.headline(other)}", *map(replay.episode_line, other["episodes"])]
+    lines = replay.replay_lines(document, turns=False)
     print(screen.fitted([*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"])]))
     if open_it:
         open_page(path)

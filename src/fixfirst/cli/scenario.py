@@ -12,7 +12,7 @@ from fixfirst.game import parts
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.scenario_names import scenario_named
 from fixfirst.policy import decoy_slots
-from fixfirst.reporter import drawing
+from fixfirst.reporter.network_map import map_of
 from fixfirst.runs import layout
 
 NEW, HOST_TABLE = "new", ".csv"
@@ -147,15 +147,12 @@ def _as_text(scenario: Scenario) -> str:
 
 def _map(scenario: Scenario) -> list[str]:
     """Return the map as text: a box per subnet, in the order of pictures."""
-    chart = drawing.map_of(scenario)
     marks = {scenario.start: "*", scenario.target: "!"}
     width = max(len(name) for name in scenario.host_names) + 3
     lines: list[str] = []
-    for subnet, (top, height) in chart.subnet_rows.items():
-        lines.append(f"{subnet}")
-        first = top // chart.row_height
-        for row in chart.rows[first : first + height // chart.row_height]:
-            lines.append("  " + "".join(f"{marks.get(name, ' ')}{name:{width}}" for name in row).rstrip())
+    for subnet, rows in map_of(scenario).rows.items():
+        lines.append(subnet)
+        lines += ["  " + "".join(f"{marks.get(name, ' ')}{name:{width}}" for name in row).rstrip() for row in rows]
     return [*lines, "(* red starts here" + (", ! its target)" if scenario.target is not None else ")")]
 
 

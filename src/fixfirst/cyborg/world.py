@@ -94,7 +94,7 @@ class LearnedRed:
         """Do nothing: all that it knows it is told in every turn."""
 
     def beliefs(self) -> np.ndarray:
-        """Return what it believes to have on every host [H], a number of `drawing.RED_BELIEF`, as of its last action."""
+        """Return what it believes to have on every host [H], 0 none, 1 user, 2 root, 3 lost, as of its last action."""
         return red_view.beliefs_of(self.state, self.scenario.num_hosts)[0]
 
     # ---- what it is told

@@ -125,5 +125,5 @@ def turn_dtype(scenario: Scenario) -> np.dtype:
     fields = state_dtype(SMALL)
     hosts = scenario.num_hosts
     more = [("observation", np.uint64, scenario.words_shape), ("decoys", np.int16, hosts), ("access", np.uint8, hosts)]
-    more += [("red_belief", np.uint8, hosts)]  # of learned attackers: a number of drawing.RED_BELIEF
+    more += [("red_belief", np.uint8, hosts)]  # of learned attackers: none, user, root, lost
     return np.dtype([*((name, fields[name]) for name in _TURN_FIELDS), *more])

@@ -78,7 +78,7 @@ class Player {
       place.append(label);
     }
     for (const [here, there] of map.links) {
-      const [[x1, y1], [x2, y2]] = [map.places[here], map.places[there]];
+      const [[x1, y1], [x2, y2]] = [map.middles[here], map.middles[there]];
       svg.append(drawn("line", {class: "link", x1, y1, x2, y2}));
     }
     this.attack = drawn("line", {class: "attack"});
@@ -87,7 +87,7 @@ class Player {
       const node = make("div", "host"), box = make("div", "box"), name = make("div", "name");
       const believed = make("span", "half"), truth = make("span", "half");
       const felt = make("span", "half"), above = make("div", "above"), note = make("span", "note");
-      node.style = placed(...map.places[host.name]);
+      node.style = placed(...map.middles[host.name]);
       node.setAttribute("role", "img");
       box.append(believed, truth, ...(this.believes ? [felt] : []));
       node.classList.toggle("three", this.believes);
@@ -138,7 +138,7 @@ class Player {
     if (this.doc.workflow) this.showOrder(s);
     this.hosts.forEach((host, h) => this.showHost(s, host, h));
     for (const [name, field] of Object.entries(this.fields)) field.classList.toggle("at-red", name === s.red_target);
-    const [x1, y1] = map.places[map.foothold], [x2, y2] = map.places[s.red_target] || [x1, y1];
+    const [x1, y1] = map.middles[map.foothold], [x2, y2] = map.middles[s.red_target] || [x1, y1];
     for (const [name, value] of Object.entries({x1, y1, x2, y2})) this.attack.setAttribute(name, value);
   }
 
