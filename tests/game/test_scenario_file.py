@@ -10,8 +10,8 @@ import yaml
 
 import fixfirst as ff
 from fixfirst.game import parts
-from fixfirst.game.documents import Place
-from fixfirst.game.images import ImageFolder, image_from
+from fixfirst.game.documents import as_table
+from fixfirst.game.images import ImageFolder, ImageTable
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 
 
@@ -98,28 +98,29 @@ def test_green_can_be_void_or_absent(tiny):
 
 REFUSED = [
     # place, value (None: taken away), words of the message
-    ("Hosts", None, "lab.yaml: has no table Hosts"),
+    ("Hosts", None, "lab.yaml: Hosts is missing"),
     ("Hosts/User1/image", "Ubuntu", "Hosts.User1.image: 'Ubuntu' is unknown; use Velociraptor_Server, Kali_Box"),
     ("Hosts/User1/image", "gateway", "did you mean 'Gateway'?"),
-    ("Hosts/User1/image", None, "Hosts.User1: has no image"),
-    ("Hosts/User1/ConfidentialityValue", 10, "Hosts.User1.ConfidentialityValue: 10 must be None, Low, Medium, High"),
+    ("Hosts/User1/image", None, "Hosts.User1.image is missing"),
+    ("Hosts/User1/ConfidentialityValue", 10, "Hosts.User1.ConfidentialityValue must be None, Low, Medium or High, got 10"),
     ("Hosts/User1/Processes", [], "belongs to an image, not to a host"),
     ("Hosts/success", {"image": "Gateway"}, "'success' cannot be the name of a host"),
+    ("Hosts/1", {"image": "Gateway"}, "Hosts.1 must be a string, got 1"),
     ("Hosts/Lonely", {"image": "Gateway"}, "no subnet has Lonely"),
     ("Hosts/User1/info/User9", {"Interfaces": "All"}, "names the host 'User9', which is not in Hosts; did you mean"),
-    ("Hosts/User1/info/User1/Interfaces", "Some", "'Some' must be All or IP Address"),
-    ("Hosts/User1/info/User1/User info", "All", "User info: is not modelled"),
+    ("Hosts/User1/info/User1/Interfaces", "Some", "Interfaces must be All or IP Address, got 'Some'"),
+    ("Hosts/User1/info/User1/User info", "All", "Hosts.User1.info.User1: User info is not modelled"),
     ("Hosts/User1/info/User1/Services", ["OTService"], "windows_user_host1 of User1 does not run OTService; use OP_Server"),
     ("Subnets/User/Hosts", ["User0", "User1", "Enterprise0"], "Enterprise0 is in Enterprise already; every host is in one"),
     ("Subnets/User/Hosts", [], "Subnets.User.Hosts: is empty"),
-    ("Subnets/User/Size", None, "Subnets.User: has no Size"),
-    ("Subnets/User/Size", "large", "'large' must be a number of hosts, such as 2"),
+    ("Subnets/User/Size", None, "Subnets.User.Size is missing"),
+    ("Subnets/User/Size", "large", "Subnets.User.Size must be a number, got 'large'"),
     ("Subnets/all", {"Hosts": ["User1"], "Size": 1}, "'all' cannot be the name of a subnet"),
     ("Subnets/Plant/NACLs", {"all": {"in": "None"}}, "None stops CybORG under 'all'; put the rule under User"),
-    ("Subnets/Plant/NACLs", {"all": {"in": [{"PortRange": 22}]}}, "PortRange 22 must be [first, end]"),
-    ("Subnets/Plant/NACLs", {"all": {"out": "all"}}, "NACLs.all: has no 'in'"),
-    ("Agents/Purple", {}, "has the agent 'Purple'; use Blue, Green, Red"),
-    ("Agents/Red", None, "has no agent Red"),
+    ("Subnets/Plant/NACLs", {"all": {"in": [{"PortRange": 22}]}}, "must be all, None, or a list of PortRange: [first, end]"),
+    ("Subnets/Plant/NACLs", {"all": {"out": "all"}}, "NACLs.all.in is missing"),
+    ("Agents/Purple", {}, "Agents.Purple must be Blue, Green or Red, got 'Purple'"),
+    ("Agents/Red", None, "Agents: must have Blue and Red"),
     ("Agents/Red/AllowedSubnets", ["User"], "lacks Enterprise, Plant"),
     ("Agents/Red/actions", ["Sleep"], "lacks DiscoverRemoteSystems, DiscoverNetworkServices"),
     ("Agents/Red/starting_sessions/0/username", "root", "'root' must be SYSTEM: User0 runs Windows"),
@@ -157,21 +158,20 @@ def test_a_refusal_names_the_file_the_place_what_came_and_what_is_right(tiny):
         assert words in refused(put(tiny, place, value)), place
     backwards = put(tiny, "Agents", dict(reversed(tiny["Agents"].items())))
     assert "begins with Red; Blue must come first" in refused(backwards)
-    assert "has 64 hosts; a scenario has 1 to 63" in refused(crowded(tiny, 58))
+    assert "has 64 hosts, not 1 to 63" in refused(crowded(tiny, 58))
     assert "16 gives 14 addresses for 16 hosts; use 27" in refused(crowded(tiny, 15, Size=16))
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: &x [1, 1]\nb: [*x, *x]\n", "has the alias *x, which is not read: write out what it stands for"),
+        ("a: &x [1, 1]\nb: [*x, *x]\n", "it has the alias *x: write out what that stands for"),
         ("[" * 200 + "]" * 200, "is nested more than 20 deep"),
         ("x: " + "y" * 2_000_000, "is larger than 1,000,000 bytes"),
         ("a: !!python/object/apply:os.system [ls]\n", "is not YAML that can be read"),
         ("a: 1\na: 2\n", "has the key 'a' twice in one table"),
         ("a: [1, 2\n", "is not YAML that can be read"),
         ("- 1\n", "must be a table, got [1]"),
-        ("1: 2\n", "has the key 1, which is no string"),
         ("\x00\x01", "is not YAML that can be read"),
         ("", "must be a table, got None"),
     ],
@@ -296,19 +296,19 @@ MAIL = {"PID": 9, "Process Name": "smtp", "Username": "root", "Connections": [{"
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        ("System info/OSType", "MAC", "'MAC' must be LINUX or WINDOWS"),
+        ("System info/OSType", "MAC", "OSType must be LINUX or WINDOWS, got 'MAC'"),
         ("Processes/0/Username", "SYSTEM", "'SYSTEM' is no account of linux; use root"),
-        ("Processes/0/Connections/0/local_port", 99999, "99999 must be a port"),
+        ("Processes/0/Connections/0/local_port", 99999, "local_port must be below 65536, got 99999"),
         ("User Info/0/Username", "SYSTEM", "'SYSTEM' is no account of linux"),
-        ("Services", {"Web": {"active": True}}, "the one service is OTService"),
+        ("Services", {"Web": {"active": True}}, "the one service that there can be is OTService"),
         ("Services", {"OTService": {"active": True, "PID": 3}}, "must be active and have the PID of the one process"),
         ("Processes/1/Process Type", 4, "must be a string"),
-        ("Processes", [MAIL], "None is none that CybORG can compare; use haraka 2.7.0"),
+        ("Processes", [MAIL], "Process Version: 'none' is unknown; use haraka 2.7.0"),
     ],
 )
 def test_an_image_that_cannot_be_played_is_refused(place, value, words):
     with pytest.raises(ff.ScenarioError) as refused:
-        image_from("Web", put(OWN, place, value), Place("web.yaml"))
+        as_table(ImageTable, put(OWN, place, value), "web.yaml").image("Web", "web.yaml")
     assert words in str(refused.value)
 
 

@@ -1,64 +1,70 @@
-"""Files that come from others: YAML read as plain data (no tags), of bounded size and depth, without aliases.
-
-A value is taken out with its *place* in the file, so that a refusal says where it was.
-"""
+"""Files that come from others: YAML as plain data of bounded size and depth, without aliases; and models of its tables."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from fixfirst.base import errors, files
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fixfirst.base import arguments, errors, files
 
 MOST_BYTES = 1_000_000
 _DEEPEST = 20  # tables in tables
 _LONGEST_NAME = 100
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where in a file something is: `lab.yaml: Hosts.User3.image`."""
+class Table(BaseModel):
+    """A table of a file. Keys that a class does not name play no part."""
 
-    file: str
-    path: tuple[str, ...] = ()
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
-    def __truediv__(self, key: str) -> "Place":
-        return Place(self.file, (*self.path, key))
-
-    def __str__(self) -> str:
-        return f"{self.file}: {'.'.join(self.path)}" if self.path else self.file
-
-    def refuse(self, why: str) -> errors.ScenarioError:
-        """Return the error to raise: what is wrong here, and what is right."""
-        return errors.ScenarioError(f"{self}: {why}")
-
-
-def as_table(value: Any, place: Place) -> dict[str, Any]:
-    """Return a table whose keys are strings."""
-    if not isinstance(value, dict):
-        raise place.refuse(f"must be a table, got {short(value)}")
-    for key in value:
-        if not isinstance(key, str):
-            raise place.refuse(f"has the key {short(key)}, which is no string; put it in quotes")
-    return value
+    def slips(self, *path: str) -> Iterator[str]:
+        """Note the keys that play no part although they look like one that does, also in tables within this one."""
+        fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
+        absent = [key for key, name in fields.items() if name not in self.model_fields_set]
+        for key in self.model_extra or ():
+            if near := errors.did_you_mean(key, absent):
+                yield f"{'.'.join((*path, key))} plays no part{near}"
+        for key, name in fields.items():
+            value = getattr(self, name)
+            for inner, table in value.items() if isinstance(value, dict) else ((None, value),):
+                if isinstance(table, Table):
+                    yield from table.slips(*path, key, *([inner] if inner else []))
 
 
-def as_list(value: Any, place: Place) -> list[Any]:
-    if not isinstance(value, list):
-        raise place.refuse(f"must be a list, got {short(value)}")
-    return value
+AnyTable = TypeVar("AnyTable", bound=Table)
 
 
-def as_text(value: Any, place: Place) -> str:
-    if not isinstance(value, str):
-        raise place.refuse(f"must be a string, got {short(value)}")
-    return value
+def as_table(model: type[AnyTable], value: Any, file: str, *path: str) -> AnyTable:
+    """Return the table that values of a file are; raise ScenarioError where they are none. path: of keys, to the table."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key, near = str(first["loc"][-1]) if first["loc"] else "", ""
+        if first["type"] == "missing":
+            near = errors.did_you_mean(key, map(str, first["input"]))
+        elif first["type"] == "extra_forbidden":
+            near = f"; use {', '.join(model.model_fields)}{errors.did_you_mean(key, model.model_fields)}"
+        problem = arguments.first_problem(error, lambda place: ".".join((*path, *(key for key in place if key != "[key]"))))
+        raise errors.ScenarioError(f"{file}: {problem}{near}") from None
 
 
-def short(value: Any) -> str:
-    """Quote a value that came from a file, at most the beginning of it."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def check_one_of(value: str, right: Iterable[str], place: str, *, optional: bool = False) -> None:
+    """Refuse a word that is none of these. place: the file, and where in it. optional: it may be empty."""
+    names = list(right)
+    if value not in names and (value or not optional):
+        raise errors.ScenarioError(
+            f"{place}: {value!r} is unknown; use {', '.join(names)}{errors.did_you_mean(value, names)}"
+        )
+
+
+def check_name(name: str, place: str, what: str) -> None:
+    """Refuse what cannot be the name of a host or subnet."""
+    if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
+        right = f"1 to {_LONGEST_NAME} printable letters, and not 'success'"
+        raise errors.ScenarioError(f"{place}: {name[:_LONGEST_NAME]!r} cannot be the name of a {what}; use {right}")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -76,47 +82,33 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(read_bytes(path), str(path))
 
 
-def parse_yaml(text: str | bytes, name: str) -> Any:
-    """Return the values of a YAML text. name: of its file, for errors."""
+def parse_yaml(text: str | bytes, file: str) -> Any:
+    """Return the values of a YAML text. file: its name, for errors."""
     import yaml  # 20 ms: only for those who read files
 
     make_loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # safe: plain data only
-    place = Place(name)
+    depth = 0
     try:
-        depth = 0
         for event in yaml.parse(text, Loader=make_loader):
-            if isinstance(event, yaml.AliasEvent):  # nine lines of them can stand for a billion values
-                raise place.refuse(f"has the alias *{event.anchor}, which is not read: write out what it stands for")
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent):  # nine lines of them can stand for a billion values
+                raise ValueError(f"it has the alias *{event.anchor}: write out what that stands for")
             if depth > _DEEPEST:
-                raise place.refuse(f"is nested more than {_DEEPEST} deep, which no scenario is")
+                raise ValueError(f"it is nested more than {_DEEPEST} deep")
         loader = make_loader(text)
         node = loader.get_single_node()
-        _check_keys(yaml, node, place)
+        for key in _keys_twice(yaml, node):
+            raise ValueError(f"it has the key {key!r} twice in one table")
         return None if node is None else loader.construct_document(node)
-    except errors.ScenarioError:
-        raise
-    except yaml.YAMLError as e:
-        raise place.refuse(f"is not YAML that can be read ({' '.join(str(e).split())})") from e
-    except (UnicodeError, ValueError) as e:  # no Unicode, no date, too many digits
-        raise place.refuse(f"is not YAML that can be read ({e})") from e
+    except (yaml.YAMLError, ValueError) as e:  # also what is no Unicode, no date, or has too many digits
+        raise errors.ScenarioError(f"{file}: is not YAML that can be read ({e})") from e
 
 
-def _check_keys(yaml: Any, node: Any, place: Place) -> None:
-    """Refuse a key that is there twice in one table."""
-    children = node.value if isinstance(node, yaml.SequenceNode) else []
+def _keys_twice(yaml: Any, node: Any) -> Iterator[str]:
+    inner = node.value if isinstance(node, yaml.CollectionNode) else ()
     if isinstance(node, yaml.MappingNode):
-        children = [child for pair in node.value for child in pair]
         keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-        for key, times in keys.items():
-            if times > 1:
-                raise place.refuse(f"has the key {short(key)} twice in one table")
-    for child in children:
-        _check_keys(yaml, child, place)
-
-
-def check_name(name: str, place: Place, what: str) -> None:
-    """Refuse what cannot be the name of a host or subnet."""
-    if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
-        right = f"1 to {_LONGEST_NAME} printable letters, and not 'success'"
-        raise place.refuse(f"{short(name)} cannot be the name of a {what}; use {right}")
+        yield from (key for key, times in keys.items() if times > 1)
+        inner = [part for pair in node.value for part in pair]
+    for part in inner:
+        yield from _keys_twice(yaml, part)

@@ -64,8 +64,6 @@ class Scenario:
     map_rows: tuple[tuple[str, ...], ...] = field(default=(), compare=False)  # as pictures show hosts; () = by subnet
     remarks: tuple[str, ...] = field(default=(), compare=False)  # what its reader noticed
 
-    # ---- from files, and back
-
     @classmethod
     def load(cls, path: str | Path, images: str | Path | None = None) -> "Scenario":
         """Read a scenario file of CybORG, or one of SHIPPED_SCENARIOS by its name. images: a folder of own ones."""
@@ -84,8 +82,7 @@ class Scenario:
         """Make one from the contents of a scenario file. file: what errors call it."""
         loaded = cls(**scenario_reading.fields_from(document, name, file or name, images))
         if rewards.TABLE in document:
-            place = documents.Place(file or name, (rewards.TABLE,))
-            loaded = rewards.with_reward(loaded, document[rewards.TABLE], place)
+            loaded = rewards.with_reward(loaded, document[rewards.TABLE], file or name, rewards.TABLE)
         is_cage2 = loaded.without_reward == CAGE2.without_reward
         return replace(loaded, map_rows=CAGE2.map_rows) if is_cage2 else loaded
 
@@ -125,7 +122,7 @@ class Scenario:
     def with_reward(self, path: str | Path) -> "Scenario":
         """Return it with the reward of a YAML file: hosts, service, restore, detection, steps (docs/scenarios.md)."""
         file = arguments.check_path("reward", path)
-        changed = rewards.with_reward(self, documents.read_yaml(file), documents.Place(str(file)))
+        changed = rewards.with_reward(self, documents.read_yaml(file), str(file))
         return replace(changed, name=f"{self.name}+{file.stem}")
 
     @cached_property
@@ -164,11 +161,11 @@ class Scenario:
         """Read what `as_dict` returned."""
         texts = isinstance(values, dict) and all(isinstance(values.get(key), str) for key in ("name", "digest", "file"))
         if not texts:
-            raise errors.ScenarioError(f"a scenario in a file is a name, a digest and a file, got {documents.short(values)}")
+            raise errors.ScenarioError(f"a scenario in a file is a name, a digest and a file, got {values!r:.60}")
         name = values["name"]
         loaded = cls.from_document(documents.parse_yaml(values["file"], name), name)
         if loaded.digest != values["digest"]:
-            raise errors.ScenarioError(f"{name}: its file does not have the digest {documents.short(values['digest'])}")
+            raise errors.ScenarioError(f"{name}: its file does not have the digest {values['digest']!r:.60}")
         return loaded
 
     @property
@@ -185,8 +182,6 @@ class Scenario:
     def stakes(self) -> str:
         """What is at stake in one line; "" where the reward is CAGE2's."""
         return rewards.in_words(self)
-
-    # ---- sizes and names
 
     @property
     def exploits(self) -> tuple[ExploitKind, ...]:
@@ -247,15 +242,18 @@ class Scenario:
         """The target's id, or -1."""
         return self.host_ids.get(parts.TARGET_NAME, -1)
 
+    @property
+    def can_stop_service(self) -> bool:
+        """Whether its target runs the service that Impact stops."""
+        return self.target is not None and self.hosts[self.target_id].runs_ot
+
     @cached_property
     def exploit_names(self) -> tuple[str, ...]:
         return tuple(exploit.name for exploit in self.exploits)
 
-    # ---- blue's actions: in the order of its verbs, one of Sleep and Monitor, one per host of all others
-
     @cached_property
     def actions(self) -> tuple[BlueAction, ...]:
-        """What each action id stands for."""
+        """What each action id stands for: in the order of verbs, one of Sleep and of Monitor, one per host of all others."""
         return tuple(
             BlueAction(verb, host)
             for verb in self.verbs
@@ -294,26 +292,22 @@ class Scenario:
         """What the verb Misinform may place."""
         return parts.MADE_UP if "Misinform" in self.verbs else ()
 
-    # ---- sets as bit masks: bit h is host h, bit p the p-th of `ports`
-
     @cached_property
     def ports(self) -> tuple[int, ...]:
         """The ports that matter one by one: those of exploits, among which are all that decoys open."""
         return tuple(sorted(exploit.port for exploit in self.exploits))
 
     def hosts_mask(self, *names: str) -> int:
-        """Return the set of these hosts."""
+        """Return the set of these hosts as a bit mask: bit h is host h."""
         return sum(1 << self.host_ids[name] for name in names)
 
     def ports_mask(self, *ports: int) -> int:
-        """Return the set of these port numbers."""
+        """Return the set of these port numbers as a bit mask: bit p is the p-th of `ports`."""
         return sum(1 << self.ports.index(port) for port in set(ports))
 
     def name_mask(self, word: str) -> int:
         """Return the set of all hosts whose name contains a word."""
         return self.hosts_mask(*(name for name in self.host_names if word in name))
-
-    # ---- whom B_line attacks, and in which order
 
     @property
     def home(self) -> str:
@@ -351,8 +345,6 @@ class Scenario:
         others = [name for name, finding in findings.items() if name != host.name and finding.address]
         return self.host_ids[others[0] if others else host.name], False
 
-    # ---- what its names mean for those who play
-
     def exact(self, red_agent: str) -> bool:
         """Return whether a red agent always plays as CybORG's; where not, `notes` says when it goes its own way."""
         fallbacks = {"b_line": notes.b_line_fallbacks, "meander": notes.meander_fallbacks}
@@ -365,8 +357,6 @@ class Scenario:
         """What to know of it, in sentences: which gate opens when, what cannot happen, which name means what."""
         return tuple(notes.notes_of(self))
 
-    # ---- variants
-
     @cached_property
     def by_variant(self) -> tuple["Scenario", ...]:
         """The scenario as each of parts.VARIANTS has it."""
@@ -377,8 +367,6 @@ class Scenario:
         hosts = (replace(host, image=images.get(host.image, host.image)) for host in self.hosts)
         decoys = (replace(decoy, opens=opens.get(decoy.name, decoy.opens)) for decoy in self.decoys)
         return replace(self, hosts=tuple(hosts), decoys=tuple(decoys))
-
-    # ---- as a value
 
     @cached_property
     def digest(self) -> str:
@@ -405,9 +393,7 @@ class Scenario:
         return Scenario, tuple(getattr(self, one.name) for one in fields(self))
 
 
-# ---------------------------------------------------------------- CAGE Challenge 2
-
-ENTERPRISE, OPERATIONAL, USER = range(3)  # its subnets
+ENTERPRISE, OPERATIONAL, USER = range(3)  # the subnets of CAGE2
 
 
 def _knows(host: str, *addresses: str, ot_service: bool = False) -> tuple[Finding, ...]:
