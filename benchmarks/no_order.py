@@ -33,9 +33,9 @@ def under_the_best_order(search: SharedSearch) -> list[float]:
     for number, told in zip(search.kept_trainings(), best.told, strict=True):
         policy, kept = (
             load_policy(RunFiles(search.folder).replicate(number)),
-            (Workflow.parse(best.workflow, search.scheme),),
+            (Workflow.parse(best.workflow, search.config.scheme),),
         )
-        words = (Workflow.parse(told, search.scheme),)
+        words = (Workflow.parse(told, search.config.scheme),)
         player = PolicyTable(policy.network, kept, spec=policy.spec, prompts=words)
         played = play(
             player,
@@ -54,7 +54,7 @@ def without_an_order(search: SharedSearch) -> list[float]:
     config = search.config
     budget = config.base_budget + config.orders_budget
     until_drop = config.base_budget + config.drop_round * config.round_episodes
-    ppo = search.training_config(0).ppo
+    ppo = search.training_configs()[0].ppo
     trainings = []
     for number in range(config.trainings):
         own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": stream_seed(config.seed, "no order", number)}

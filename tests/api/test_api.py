@@ -17,7 +17,7 @@ import fixfirst as ff
 from fixfirst.game.base_world import shown_arrays
 from fixfirst.game.scenario import CAGE2
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.searcher.published import SearchLogs
+from fixfirst.searcher.published import _Logs as Logs
 from fixfirst.stats.ranking import Ranked, Ranking
 
 ORDER = "enterprise > op_server > op_host > user > defender"
@@ -91,7 +91,7 @@ def test_several_seeds_are_a_study(tmp_path):
 
 
 def test_an_interrupted_search_says_so_goes_on_with_the_same_bytes_and_is_loaded_as_it_was(run, tmp_path, monkeypatch):
-    record = SearchLogs.record
+    record = Logs.record
 
     def ctrl_c(self, *arguments):
         record(self, *arguments)
@@ -99,7 +99,7 @@ def test_an_interrupted_search_says_so_goes_on_with_the_same_bytes_and_is_loaded
             os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patched:
-        patched.setattr(SearchLogs, "record", ctrl_c)
+        patched.setattr(Logs, "record", ctrl_c)
         with pytest.raises(ff.Interrupted, match="interrupted; go on with: fixfirst resume"):
             ff.search(out=tmp_path / "run", **EASY | ROLE, **QUIET)
     assert 1 < len(ff.load_run(tmp_path / "run").trials) < len(run.trials)

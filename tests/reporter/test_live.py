@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import pytest
 from fake_search import ORDERS, FakeSearch, shared_search, trial
 from rich.console import Console
+from run_folder import update_row
 
 from fixfirst.reporter import live
 from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
 from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.searcher.jobs import JobProgress
+from fixfirst.searcher.jobs import Measured
 
 
 def test_a_sparkline_shows_each_value_or_the_mean_of_its_share_and_a_terrible_start_does_not_flatten_the_rest():
@@ -29,7 +30,7 @@ def watch(searches, *, quiet=False):
         for search in searches:
             view.begin(search)
         for search in searches:
-            view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
+            view.progress(search, WARMUP_KEY, update_row(episodes=50, env_reward=-90.0))
             number = len(search.trials)
             best = SimpleNamespace(mean=-14.04, std=1.0, ucb=-12.04)
             view.chosen(search, number, SimpleNamespace(workflow=ORDERS[number], how="ucb", top=(best,)))
@@ -83,10 +84,10 @@ def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_
     view, searches = SearchView(several=True), [FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)]
     for search in searches:
         view.begin(search)
-        view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
+        view.progress(search, WARMUP_KEY, update_row(episodes=50, env_reward=-90.0))
     view.chosen(searches[1], 0, SimpleNamespace(workflow=ORDERS[0], how="random", top=()))
     clock.s += 1
-    view.progress(searches[1], 0, JobProgress(10, -80.0, None))
+    view.progress(searches[1], 0, update_row(episodes=10, env_reward=-80.0))
     bar, *lines = picture(view, capsys, 100)
     assert bar.split()[-1] == "160/2,000"
     assert lines == [
@@ -115,7 +116,7 @@ def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_doe
     view.begin(search)
     for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
         clock.s += seconds
-        view.progress(search, 0, JobProgress(episodes, -90.0, None))
+        view.progress(search, 0, update_row(episodes=episodes, env_reward=-90.0))
     doing = "learning to defend, no order yet"
     assert capsys.readouterr().err.splitlines() == [
         f"fixfirst: 50/100,000 episodes | {doing}",
@@ -125,13 +126,12 @@ def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_doe
 
 def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
     """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
-    view, search = SearchView(), shared_search(orders=ORDERS[:24])
-    search.config.replicates = 3
+    view, search = SearchView(), shared_search()
     view.begin(search)
-    view.crossing(search)
+    view.measuring(search, "measuring 24 orders by cross-play", 72)
     for seconds, orders in ((0, 1), (6, 13), (6, 25)):
         clock.s += seconds
-        view.progress(search, 1, JobProgress(10_000, -14.0, None, done=orders))
+        view.progress(search, 1, Measured(orders))
     said = "fixfirst: measuring 24 orders by cross-play"
     assert capsys.readouterr().err.splitlines() == [
         said,

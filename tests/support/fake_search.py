@@ -44,20 +44,25 @@ class FakeSearch:
     def used(self):
         return 100 + sum(trial.episodes for trial in self.trials)
 
+    @property
+    def in_words(self):
+        return f"best {self.standings.best.workflow}"
+
+    @property
     def standings(self):
         return rank_trials(self.trials, self.scheme, 1000)
 
     def table(self):
-        return ranking_table(self.standings(), self.trials)
+        return ranking_table(self.standings, self.trials)
 
     @property
     def result(self):
-        return SeedResult("b_line", self.seed, self.scheme, self.trials, self.standings())
+        return SeedResult("b_line", self.seed, self.scheme, self.trials, self.standings)
 
 
 def shared_search(**facts):
     """A search with one network for all orders."""
     config = SimpleNamespace(total_episodes=100_000, base_budget=0, num_rounds=10, can_settle=True, separate=False)
     config.training = SimpleNamespace(game=Game(red_agent="b_line"))
-    empty = {"folder": Path("runs/mine"), "used": 0, "rounds": 0, "idle": False, "answer": None}
+    empty = {"folder": Path("runs/mine"), "used": 0, "rounds": 0, "idle": False, "in_words": ""}
     return SimpleNamespace(config=config, network=NetworkFacts.of(FIVE_TYPES), **empty | facts)

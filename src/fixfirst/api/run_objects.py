@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import arguments, distributions, errors, files, tables
+from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import report
@@ -45,23 +46,22 @@ class SearchRun(tables.Tabular):
 
     def __repr__(self) -> str:
         if not self.config.separate:
-            found = self.search.answer
-            return f"SearchRun({str(self.folder)!r}: {'not finished' if found is None else found.rule})"
+            return f"SearchRun({str(self.folder)!r}: {self.search.in_words or 'not finished'})"
         return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
 
     def table(self) -> tables.Table:
         """Return a row per order, the best first; without rows while there is no answer."""
-        if self.search.answer is not None:
-            return self.search.answer.table()
-        return self.search.table() if isinstance(self.search, PublishedSearch) else tables.Table((), ())
+        if isinstance(self.search, PublishedSearch):
+            return self.search.table()
+        return tables.Table((), ()) if self.search.answer is None else self.search.answer.table()
 
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it."""
-        return super()._repr_html_() if self.search.answer is None else self.search.answer._repr_html_()
+        return super()._repr_html_() if self.finished_answer is None else self.finished_answer._repr_html_()
 
     def tables(self) -> Sequence[tables.Table]:
         """Return the swaps, too."""
-        return super().tables() if self.search.answer is None else self.search.answer.tables()
+        return super().tables() if self.finished_answer is None else self.finished_answer.tables()
 
     @property
     def folder(self) -> Path:
@@ -74,20 +74,25 @@ class SearchRun(tables.Tabular):
     @property
     def answer(self) -> Answer:
         """The rule with its price. Raises RunDirError while it is not finished, and if it is of the published kind."""
-        if self.search.answer is None:
+        if self.finished_answer is None:
             why = "one training per order gives a ranking instead" if self.config.separate else "it is not finished"
             raise errors.RunDirError(f"{self.folder} has no answer: {why}")
-        return self.search.answer
+        return self.finished_answer
+
+    @property
+    def finished_answer(self) -> Answer | None:
+        """The answer, where there is one."""
+        return self.search.answer if isinstance(self.search, SharedSearch) else None
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All trials, also those that did not pass the gate; none where one network is trained for all orders."""
-        return tuple(self.search.trials)
+        return tuple(self.search.trials) if isinstance(self.search, PublishedSearch) else ()
 
     @property
     def standings(self) -> across_seeds.RankedTrials | None:
         """The ranking with what it rests on; None if no order passed the gate."""
-        return self.search.standings()
+        return self.search.standings if isinstance(self.search, PublishedSearch) else None
 
     @property
     def ranking(self) -> Ranking:
@@ -183,13 +188,13 @@ class StudyRun(tables.Tabular):
     @property
     def agreement(self) -> Agreement:
         """What the finished searches say together: whether seeds agree, and which rule is good in every world."""
-        found = [run.search for run in self.searches if isinstance(run.search, SharedSearch) and run.search.answer]
-        return Agreement.of(self.answers, [search.network for search in found])
+        finished = [run for run in self.searches if run.finished_answer is not None]
+        return Agreement.of(self.answers, [NetworkFacts.of(run.config.scheme) for run in finished])
 
     @property
     def answers(self) -> list[Answer]:
         """Of each search that is finished."""
-        return [run.answer for run in self.searches if run.search.answer is not None]
+        return [run.answer for run in self.searches if run.finished_answer is not None]
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""

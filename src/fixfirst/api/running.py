@@ -267,7 +267,13 @@ def run_study(
     compile_kernel()
     with jobs.interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt, quiet=quiet)) as scheduler:
         begun = make_study()
-        with _View(interrupt, callback, several=len(begun.searches) > 1, quiet=quiet) as view:
+
+        def follow(run: Path, used: int, number: int, update: rows.UpdateRow) -> None:
+            if callback is not None:
+                reached = Reached(run, used, view.total, number, {"return": update.env_reward})
+                interrupt.requested |= bool(callback(reached))
+
+        with live.SearchView(several=len(begun.searches) > 1, quiet=quiet, follow=follow) as view:
             to_run = begun.unfinished if len(begun.searches) > 1 else begun.searches
             finished = study.run_searches(to_run, scheduler, view, interrupt, begun.folder)
     if not finished:
@@ -277,21 +283,6 @@ def run_study(
     if report:
         _write_pages(result, quiet)
     return result
-
-
-class _View(live.SearchView):
-    """What the user sees of searches, and what a callback is told, which may stop them."""
-
-    def __init__(self, interrupt: jobs.Interrupt, callback: Callback | None, **options: bool):
-        super().__init__(**options)
-        self._interrupt, self._callback = interrupt, callback
-
-    def progress(self, search: Any, number: int, message: Any) -> None:
-        """Take what a training tells."""
-        super().progress(search, number, message)
-        if self._callback is not None and not isinstance(message, str) and not message.done:
-            reached = Reached(search.folder, self._used(), self.total, number, {"return": message.env_reward})
-            self._interrupt.requested |= bool(self._callback(reached))
 
 
 def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:

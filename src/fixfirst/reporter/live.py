@@ -2,11 +2,11 @@
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Group
 from rich.live import Live
@@ -17,11 +17,14 @@ from rich.text import Text
 from fixfirst.base import errors
 from fixfirst.reporter.screen import PatientConsole
 from fixfirst.runs import layout, manifest
-from fixfirst.runs.rows import Trial
+from fixfirst.runs.rows import Trial, UpdateRow
 from fixfirst.stats.answer import short_order
 
 if TYPE_CHECKING:
     from fixfirst.searcher.jobs import Message
+    from fixfirst.searcher.published import PublishedSearch
+    from fixfirst.searcher.search import Search
+    from fixfirst.searcher.shared import SharedSearch
     from fixfirst.searcher.strategy import Choice
 
 PLAIN_EVERY_S = 5.0
@@ -142,7 +145,7 @@ def _picture(done: int, total: int, left: str, lines: Sequence[str]) -> Group:
 class _Watched:
     """A search on the screen. Trainings have numbers, as the search says."""
 
-    search: Any
+    search: "Search"
     used_before: int = 0  # episodes of earlier sessions
     trained_before: int = 0  # episodes of a training before it is given orders
     phase: str = "learning to defend, no order yet"
@@ -180,30 +183,39 @@ class _Watched:
 
 
 class SearchView(ProgressLine):
-    """What the user sees while searches run, one or several, of either kind."""
+    """What the user sees while searches run, one or several, of either kind.
 
-    def __init__(self, *, several: bool = False, quiet: bool = False):
+    follow: is given every update: the run, the training episodes of all runs so far, the number of the training.
+    """
+
+    def __init__(
+        self,
+        *,
+        several: bool = False,
+        quiet: bool = False,
+        follow: Callable[[Path, int, int, UpdateRow], None] = lambda run, used, number, update: None,
+    ):
         super().__init__(quiet=quiet, plain_every_s=SEARCH_EVERY_S)
-        self._several = several
+        self._several, self._follow = several, follow
         self._watched: dict[Path, _Watched] = {}
 
     # ---- what the searches report
 
-    def begin(self, search: Any) -> None:
+    def begin(self, search: "Search") -> None:
         """A search is to be run, or goes on."""
         self._watched[search.folder] = _Watched(search)
         self.total += search.config.total_episodes
 
-    def end(self, search: Any) -> None:
+    def end(self, search: "Search") -> None:
         """A search has ended: nothing more is shown of it."""
         watched = self._watched[search.folder]
         watched.ended = True
         if self._several:
             done = sum(one.ended for one in self._watched.values())
-            found = "" if getattr(search, "answer", None) is None else f": {search.answer.rule}"
-            self._event(watched, f"finished, {done} of {len(self._watched)}{found}")
+            result = f": {search.in_words}" if search.in_words else ""
+            self._event(watched, f"finished, {done} of {len(self._watched)}{result}")
 
-    def chosen(self, search: Any, number: int, choice: "Choice") -> None:
+    def chosen(self, search: "PublishedSearch", number: int, choice: "Choice") -> None:
         """A trial begins: the training of one order."""
         watched = self._watched[search.folder]
         if not watched.orders:  # the first one of this session: all before it counts as done
@@ -215,7 +227,7 @@ class SearchView(ProgressLine):
         watched.orders[number] = str(choice.workflow)
         self._event(watched, f"trial {number}: {choice.workflow} ({_reason(choice)})")
 
-    def round_begins(self, search: Any, number: int, choices: "Sequence[Choice]") -> None:
+    def round_begins(self, search: "SharedSearch", number: int, choices: "Sequence[Choice]") -> None:
         """A round begins, in which all trainings are given these orders."""
         watched = self._watched[search.folder]
         if not watched.trained_before:
@@ -227,19 +239,14 @@ class SearchView(ProgressLine):
         orders = f"{len(choices)} order{'s'[: len(choices) > 1]}"
         self._event(watched, f"round {number} of {search.config.num_rounds}{left}: {orders}{_best_so_far(search)}")
 
-    def crossing(self, search: Any) -> None:
-        """The rounds are done: every order is measured."""
-        how = " by cross-play" if search.config.can_settle else ""
-        self.measuring(search, f"measuring {len(search.orders)} orders{how}", len(search.orders) * search.config.replicates)
-
-    def measuring(self, search: Any, what: str, count: int) -> None:
+    def measuring(self, search: "Search", what: str, count: int) -> None:
         """Something begins after the search's own training, of which there is so much to do."""
         watched = self._watched[search.folder]
         watched.measuring, watched.measured, watched.to_measure, watched.pace = what, {}, count, Pace()
         watched.curves.clear()
         self._event(watched, watched.describe_measuring())
 
-    def recorded(self, search: Any, trial: Trial) -> None:
+    def recorded(self, search: "PublishedSearch", trial: Trial) -> None:
         """A trial is done."""
         watched = self._watched[search.folder]
         watched.curves.pop(trial.id, None)
@@ -247,19 +254,20 @@ class SearchView(ProgressLine):
         watched.phase = _describe_trial(trial)
         self._show(watched)
 
-    def progress(self, search: Any, number: int, message: "Message") -> None:
-        """A training complains, or says how far it is."""
+    def progress(self, search: "Search", number: int, message: "Message") -> None:
+        """A job says how far it is, or what went wrong."""
         watched = self._watched[search.folder]
         if isinstance(message, str):
-            self.say(self._named(watched, message))
-            return
-        if message.done:
-            watched.measured[number] = message.done
-            watched.phase = watched.describe_measuring()
-        else:
+            return self.say(self._named(watched, message))
+        if isinstance(message, UpdateRow):
             watched.episodes[number] = watched.trained_before + message.episodes
             watched.curves.setdefault(number, []).append(message.env_reward)
-            self._pace.rate(self._used())  # the first report starts the clock
+            used = self._used()
+            self._pace.rate(used)  # the first report starts the clock
+            self._follow(search.folder, used, number, message)
+        else:
+            watched.measured[number] = message.done
+            watched.phase = watched.describe_measuring()
         if self.due():
             self._show(watched)
 
@@ -288,11 +296,11 @@ class SearchView(ProgressLine):
         self.show(self._used(), self._named(watched, watched.phase), lines, before=before)
 
 
-def _best_so_far(search: Any) -> str:
+def _best_so_far(search: "SharedSearch") -> str:
     """Say which order has earned most after the rounds that are complete, and how much."""
     if not search.rounds:
         return ""
-    earned = search.values(search.rounds).mean(axis=0)
+    earned = search.values().mean(axis=0)
     best = max(range(len(earned)), key=lambda order: earned[order])
     return f"; best so far {short_order(str(search.orders[best]), search.idle)}, {earned[best]:.1f}"
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
+from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.play import evaluation
 from fixfirst.reporter.screen import command_line, print_table, prose, results
 from fixfirst.reporter.verdicts import NOTHING_PASSED, verdict_in_words, verdict_over_seeds
@@ -59,7 +60,7 @@ def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page:
         compared = [_comparison_document(c) for c in across_seeds.compare_seeds([search.result for search in separate])]
         return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": compared} | report
     search = separate[0]
-    standings = search.standings()
+    standings = search.standings
     rows = [] if standings is None else [asdict(row) | {"workflow": str(row.workflow)} for row in standings.ranking.rows]
     trials = [asdict(trial) for trial in search.trials]
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
@@ -82,8 +83,9 @@ def _comparison_document(comparison: across_seeds.Comparison) -> dict[str, Any]:
 
 def _together(searches: "Sequence[SharedSearch]") -> agreement.Agreement:
     """Say what those that are finished find together."""
-    finished = [(search.answer, search.network) for search in searches if search.answer is not None]
-    return agreement.Agreement.of([answer for answer, _ in finished], [network for _, network in finished])
+    finished = [search for search in searches if search.answer is not None]
+    answers = [search.answer for search in finished if search.answer is not None]
+    return agreement.Agreement.of(answers, [NetworkFacts.of(search.config.scheme) for search in finished])
 
 
 def _by_kind(searches: "Sequence[study.AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
@@ -134,7 +136,7 @@ def _print_beginning(console: Console, table: Table) -> None:
 
 def _print_search(console: Console, search: "PublishedSearch") -> None:
     """Print what a search with a training per order found."""
-    found, tried = search.standings(), len({trial.workflow for trial in search.trials})
+    found, tried = search.standings, len({trial.workflow for trial in search.trials})
     game = search.config.training.game
     facts = f"{search.used:,} training episodes, red agent {game.red_agent}, {game.where}"
     prose(console, f"{len(search.trials)} trials, {tried} orders tried, {facts}")

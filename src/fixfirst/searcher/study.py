@@ -4,22 +4,21 @@ runs/<study>/study.json, and beside it one ordinary run directory per search, <r
 played, <scenario>-<red agent>-<seed>/. A single search is a study of one, whose folder is its run directory. What they find
 together: `stats/agreement.py`, and of the published way `stats/across_seeds.py`.
 
-Each search is a plan of jobs (`base/plans.py`), and all of them share one scheduler.
+All searches share one scheduler of jobs.
 """
 
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 from fixfirst.base import errors, jobs, plans
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import policy_file
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.published import PublishedSearch
+from fixfirst.searcher.search import Search, View
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.settings.search import SearchConfig
 
@@ -36,11 +35,8 @@ class Study:
 
     @property
     def unfinished(self) -> list[AnySearch]:
-        return [
-            search
-            for search in self.searches
-            if not search.is_done or manifest.status(search.folder) != rows.Outcome.FINISHED
-        ]
+        """Those that are to be run, or to be run on."""
+        return [search for search in self.searches if not (search.is_done and manifest.is_finished(search.folder))]
 
 
 def study_name(configs: Sequence[SearchConfig]) -> str:
@@ -67,15 +63,43 @@ def _scenario_name(config: SearchConfig) -> str:
     return "" if scenario == CAGE2 else re.sub(r"[^\w.]+", "-", scenario.name).strip("-.") or "network"
 
 
-def begin_search(config: SearchConfig, folder: Path) -> AnySearch:
-    """Make a run directory for a new search."""
-    config = with_parent(config)
+def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
+    """New run directories; study.json comes last, so a folder with it is complete."""
+    configs = [_with_parent(config) for config in configs]  # before there is a folder
+    if len(configs) == 1:
+        return Study(folder, (_begin_search(configs[0], folder),))
+    names = [member_name(config) for config in configs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise errors.ConfigError(f"a study has each scenario, red agent and seed once, got {twice[0]} more often")
+    with manifest.new_run_folder(folder, names):
+        searches = tuple(_begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
+        manifest.write_manifest(folder, layout.Kind.STUDY, configs[0].seed, {"searches": names})
+    return Study(folder, searches)
+
+
+def _begin_search(config: SearchConfig, folder: Path) -> AnySearch:
     manifest.create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"), config.seed)
     return _search(config, folder)
 
 
+def _with_parent(config: SearchConfig) -> SearchConfig:
+    """Return the config with the path of the policy that the first trials inherit, which must be one they can."""
+    if config.from_policy is None:
+        return config
+    policy_file.load_parent(Path(config.from_policy), config.trial_role)
+    return config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
+
+
+def open_study(folder: Path, cyborg: str | None = None) -> Study:
+    """Return a study, or a single search as a study of one. cyborg: the checkout to play in."""
+    if not RunFiles(folder).study.exists():
+        return Study(folder, (open_search(folder, cyborg),))
+    names = layout.read_manifest(folder)["options"]["searches"]
+    return Study(folder, tuple(open_search(folder / name, cyborg) for name in names))
+
+
 def open_search(folder: Path, cyborg: str | None = None) -> AnySearch:
-    """A search as its run directory has it, up to the last round that is complete. cyborg: the checkout to play in."""
+    """A search as its run directory has it, up to the last round that is complete."""
     if layout.read_manifest(folder)["kind"] != layout.Kind.SEARCH:
         raise errors.RunDirError(f"{folder} is not a run of `fixfirst search`")
     search = _search(SearchConfig.resolve({"cyborg": cyborg}, manifest.read_config(folder)), folder)
@@ -87,88 +111,26 @@ def _search(config: SearchConfig, folder: Path) -> AnySearch:
     return PublishedSearch(config, folder) if config.separate else SharedSearch(config, folder)
 
 
-def with_parent(config: SearchConfig) -> SearchConfig:
-    """Return the config with the place of the policy that the first trials inherit, which must be one they can."""
-    if config.from_policy is None:
-        return config
-    policy_file.load_parent(Path(config.from_policy), config.trial_role)
-    return config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
-
-
-def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
-    """New run directories; study.json comes last, so a folder with it is complete."""
-    if len(configs) == 1:
-        return Study(folder, (begin_search(configs[0], folder),))
-    names = [member_name(config) for config in configs]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise errors.ConfigError(f"a study has each scenario, red agent and seed once, got {twice[0]} more often")
-    configs = [with_parent(config) for config in configs]  # before there is a folder
-    with manifest.new_run_folder(folder, names):
-        searches = tuple(begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
-        manifest.write_manifest(folder, layout.Kind.STUDY, configs[0].seed, {"searches": names})
-    return Study(folder, searches)
-
-
-def open_study(folder: Path, cyborg: str | None = None) -> Study:
-    """Return a study, or a single search as a study of one. cyborg: as in `open_search`."""
-    if not RunFiles(folder).study.exists():
-        return Study(folder, (open_search(folder, cyborg),))
-    options = layout.read_manifest(folder).get("options")
-    names = options.get("searches") if isinstance(options, dict) else None
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) and _is_member(n) for n in names):
-        raise errors.RunDirError(f"{RunFiles(folder).study}: damaged, it does not name the searches of this study")
-    searches = tuple(open_search(folder / name, cyborg) for name in names)
-    for name, search in zip(names, searches, strict=True):
-        if member_name(search.config) != name:
-            raise errors.RunDirError(f"{folder / name}: is the search {member_name(search.config)}; was it moved?")
-    return Study(folder, searches)
-
-
-def _is_member(name: str) -> bool:
-    """Could a search of a study be called so? A study names folders of its own, none elsewhere."""
-    return re.fullmatch(r"\w[\w.-]*", name) is not None
-
-
-class PlanOfJobs(Protocol):
-    """What the driver asks of a search. All that a search knows follows from its ledger."""
-
-    folder: Path
-
-    def reload(self) -> None:
-        """Read the ledger again: between opening and locking the folder, somebody may have gone on with the search."""
-
-    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> plans.Plan[None]:
-        """Return the search as a plan of jobs. opened: closed at the end, however it comes."""
-
-
-def run_searches(
-    searches: Sequence[PlanOfJobs], scheduler: jobs.Scheduler, view: Any, interrupt: object, folder: Path
-) -> bool:
+def run_searches(searches: Sequence[Search], scheduler: jobs.Scheduler, view: View, interrupt: object, folder: Path) -> bool:
     """Run searches until their budgets are used, jobs of different searches side by side; none depends on another.
 
-    view: shows them to the user. False if interrupted: `resume` of `folder`, their run directory or that of their study,
-    then goes on from the same place.
+    False if interrupted: `resume` of `folder`, their run directory or that of their study, then goes on.
     """
     ended = []
 
-    def work_on(search: PlanOfJobs) -> plans.Plan[None]:
+    def work_on(search: Search) -> plans.Plan[None]:
         """Hold a search's folder while it is worked on: of many, most are finished, or have not begun."""
-        with ExitStack() as opened:
-            opened.enter_context(manifest.locked(search.folder))
+        with manifest.locked(search.folder):
             search.reload()
-            session = manifest.Session(search.folder, scheduler.workers)
-            plan = search.plan(view, session, opened)  # refuses what is damaged, before the session leaves a row
-            opened.enter_context(session)
-            yield from plan
+            with manifest.Session(search.folder, scheduler.workers) as session:
+                yield from search.plan(view, session)
+                session.finished = True
         view.end(search)
-        ended.append(session.finished)
-
-    def show(index: int, number: int, message: Any) -> None:
-        view.progress(searches[index], number, message)
+        ended.append(search)
 
     for search in searches:
         view.begin(search)
     with errors.writing(folder, f"; mend that, then: {errors.command('resume', folder)}"):
         work = [work_on(search) for search in searches]
-        plans.run_plans(work, scheduler, show, interrupt)
-    return len(ended) == len(searches) and all(ended)
+        plans.run_plans(work, scheduler, lambda i, number, text: view.progress(searches[i], number, text), interrupt)
+    return len(ended) == len(searches)
