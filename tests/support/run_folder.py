@@ -1,7 +1,7 @@
 """Small run directories written by hand, so that a test can state every number in them."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import tomli_w
 
@@ -57,10 +57,8 @@ def trial_rows(trials):
 
 
 def update_row(**cells):
-    """What no report shows is 0."""
-    unseen = ("alignment", "total_reward", "repairs", "contested_share", "multiplier", "approx_kl", "entropy")
-    unseen += ("policy_loss", "value_loss", "clip_fraction", "distinct_rows")
-    return UpdateRow(**dict.fromkeys(unseen, 0) | cells)
+    """What is not given is 0."""
+    return UpdateRow(**dict.fromkeys((field.name for field in fields(UpdateRow)), 0) | {"workflow": "none"} | cells)
 
 
 def update_rows(trials, warmup_episodes):
