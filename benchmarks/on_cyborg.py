@@ -18,7 +18,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.play.evaluation import LEADERBOARD_COLUMNS, SIMULATOR_SHARE, column_name, difference
+from fixfirst.cli.policies import SIMULATOR_SHARE
+from fixfirst.play.equivalence import difference
+from fixfirst.play.leaderboard import LEADERBOARD_COLUMNS, column_name
 
 MARGIN = 0.5
 STEPS = max(steps for _, steps in LEADERBOARD_COLUMNS)

@@ -27,9 +27,10 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.simulator import World
 from fixfirst.game.state import RedAgent
-from fixfirst.play.baselines import DEFENDERS, make_baseline
+from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
 from fixfirst.play.worlds import make_world
+from fixfirst.policy.scripts import DEFENDERS
 from fixfirst.reporter.episodes import describe_episode
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)

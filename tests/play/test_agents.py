@@ -5,7 +5,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2
-from fixfirst.play.baselines import DEFENDERS
+from fixfirst.policy.scripts import DEFENDERS
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 

@@ -10,7 +10,8 @@ import fixfirst as ff
 from fixfirst.api import evaluate as evaluating
 from fixfirst.cli import main
 from fixfirst.game.game_config import Game
-from fixfirst.play.evaluation import evaluate, paired, play
+from fixfirst.play.comparison import paired
+from fixfirst.play.evaluation import evaluate, play
 from fixfirst.policy.table import PolicyTable
 
 

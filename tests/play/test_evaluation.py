@@ -10,7 +10,8 @@ from fixfirst.game.game_config import Game
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline
-from fixfirst.play.evaluation import BATCH, check_enough, difference, evaluate, play
+from fixfirst.play.equivalence import difference
+from fixfirst.play.evaluation import BATCH, check_enough, evaluate, play
 from fixfirst.stats.evaluation import Evaluation
 
 stats = Late("scipy.stats")

@@ -6,7 +6,8 @@ from late import Late
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
-from fixfirst.play.evaluation import LEADERBOARD, LEADERBOARD_COLUMNS, EpisodeBatch, LeaderboardScore, column_name
+from fixfirst.play.evaluation import EpisodeBatch
+from fixfirst.play.leaderboard import LEADERBOARD, LEADERBOARD_COLUMNS, LeaderboardScore, column_name
 from fixfirst.play.rollout import Rollout
 
 stats = Late("scipy.stats")

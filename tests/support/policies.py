@@ -7,7 +7,7 @@ import numpy as np
 
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2
-from fixfirst.play.baselines import DEFENDERS
+from fixfirst.policy.scripts import DEFENDERS
 
 # The champion that was trained with attackers that neither sleep nor come late: `noise` takes 101 points from it.
 FIRST_CHAMPION = Path(__file__).with_name("first-champion")

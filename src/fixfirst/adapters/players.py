@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from fixfirst.adapters import agents
 from fixfirst.base import arguments, errors
@@ -10,7 +10,6 @@ from fixfirst.game import attacker_files
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.play import baselines
 from fixfirst.policy import policy_file
-from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.trained import Policy
 
@@ -24,49 +23,45 @@ def load_named(policy: Named) -> Policy:
     if isinstance(policy, Policy):
         return policy
     path, shipped = arguments.check_path("a policy", policy), policy_file.shipped_policies()
-    if not path.exists() and str(path) in attacker_files.shipped_reds():
-        raise errors.ConfigError(f"{path} is an attacker, not a defender: name it with --red-agent")
-    if not path.exists() and str(path) not in shipped:
-        known = (
-            f"a baseline ({', '.join(baselines.BASELINES)}), nor a policy that comes with fixfirst ({', '.join(shipped)})"
+    name = str(path)
+    if not path.exists() and name in baselines.BASELINES:
+        raise errors.ConfigError(f"{name} is a baseline: it has no network to export or to go on from")
+    if not path.exists() and name in attacker_files.shipped_reds():
+        raise errors.ConfigError(f"{name} is an attacker, not a defender: name it with --red-agent")
+    if not path.exists() and name not in shipped:
+        raise errors.ConfigError(
+            f"{name!r} is neither a file or run nor a baseline ({', '.join(baselines.BASELINES)}), nor a policy that comes "
+            f"with fixfirst ({', '.join(shipped)}){errors.did_you_mean(name, (*baselines.BASELINES, *shipped))}"
         )
-        hint = errors.did_you_mean(str(path), (*baselines.BASELINES, *shipped))
-        raise errors.ConfigError(f"{str(path)!r} is neither a file or run nor {known}{hint}")
-    return load_policy(path)
+    return policy_file.load_policy(path)
 
 
-def is_named(policy: PolicyLike) -> TypeGuard[Named]:
-    """Return whether this is a policy of ours, or names one."""
-    if isinstance(policy, str | Path):
-        return policy not in baselines.BASELINES and agent_of(policy) is None
-    return isinstance(policy, Policy)
+def resolve(policy: PolicyLike) -> str | Policy | PolicyTable | agents.Agent:
+    """Return who is named: a baseline by its name, a policy, a table, or an agent. Imports nothing by name."""
+    if isinstance(policy, Policy | PolicyTable | agents.Agent):
+        return policy
+    if not isinstance(policy, str | Path):
+        return agents.Agent(policy)
+    if isinstance(policy, str) and policy in baselines.BASELINES:
+        return policy
+    is_onnx = Path(policy).suffix == agents.ONNX and Path(policy).is_file()
+    return agents.Agent(policy) if is_onnx else load_named(policy)
 
 
 def name_of(policy: PolicyLike) -> str:
     """Return what a player is called in texts."""
     if isinstance(policy, str | Path):
         return str(policy)
-    agent = agent_of(policy)
-    return "a policy" if agent is None else agent.name
-
-
-def agent_of(policy: PolicyLike) -> agents.Agent | None:
-    """Return the agent that a user hands in; None if it is a policy, a baseline or a table. Imports nothing by name."""
-    if isinstance(policy, agents.Agent):
-        return policy
-    if isinstance(policy, str | Path):
-        return agents.Agent(policy) if Path(policy).suffix == agents.ONNX and Path(policy).is_file() else None
-    return None if isinstance(policy, Policy | PolicyTable) else agents.Agent(policy)
+    who = resolve(policy)
+    return who.name if isinstance(who, agents.Agent) else "a policy"
 
 
 def scenario_of(policy: PolicyLike) -> Scenario:
     """Return the scenario in which somebody plays unless another is asked for: that of its training, else CAGE2."""
-    if isinstance(policy, PolicyTable):
-        return policy.spec.scenario
-    if is_named(policy):
-        return load_named(policy).spec.scenario
-    agent = None if isinstance(policy, str) and policy in baselines.BASELINES else agent_of(policy)
-    return (None if agent is None else agent.scenario) or CAGE2
+    who = resolve(policy)
+    if isinstance(who, Policy | PolicyTable):
+        return who.spec.scenario
+    return (None if isinstance(who, str) else who.scenario) or CAGE2
 
 
 def takes_best_actions(policy: PolicyLike, greedy: bool | None) -> bool:
@@ -74,10 +69,9 @@ def takes_best_actions(policy: PolicyLike, greedy: bool | None) -> bool:
 
     Unless asked for, all do but a league's, which has learned to draw them. What is no policy acts as it does.
     """
-    if isinstance(policy, PolicyTable):
-        return policy.greedy and greedy is not False
-    if agent_of(policy) is not None:
+    who = resolve(policy)
+    if isinstance(who, PolicyTable):
+        return who.greedy and greedy is not False
+    if isinstance(who, agents.Agent):
         return False
-    if greedy is None and is_named(policy):
-        return not load_named(policy).draws
-    return greedy is None or bool(greedy)
+    return not (isinstance(who, Policy) and who.draws) if greedy is None else bool(greedy)

@@ -12,7 +12,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.adapters import envs
-from fixfirst.adapters.defenders import attacked_game
+from fixfirst.adapters.defenders import make_defender
+from fixfirst.adapters.games import game_of_attackers, requested_scenario
 from fixfirst.adapters.players import PolicyLike, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import red_view, state
@@ -46,7 +47,9 @@ class VecRedEnv(gym.vector.VectorEnv):
         picky: bool = False,
         **settings: Any,
     ):
-        self._defender, game = attacked_game(against, workflow, takes_best_actions(against, greedy), settings)
+        scenario, best = requested_scenario(settings, against), takes_best_actions(against, greedy)
+        self._defender = make_defender(against, workflow, best, scenario=scenario)
+        game = game_of_attackers(settings, self._defender)
         self.spec_of_red = red_view.RedSpec(game.scenario, bool(picky))
         self.world = World(game, num_envs, autoreset="disabled")
         self.num_envs = self.world.num_envs

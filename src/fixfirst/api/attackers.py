@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.adapters.defenders import Say, attacked_game, game_of_attackers, make_defender, requested_scenario
-from fixfirst.adapters.players import Named, PolicyLike, agent_of, takes_best_actions
+from fixfirst.adapters.defenders import Say, make_defender
+from fixfirst.adapters.games import game_of_attackers, requested_scenario
+from fixfirst.adapters.players import Named, PolicyLike, resolve, takes_best_actions
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import attacker_files, parts, red_view
 from fixfirst.game.game_config import Game
@@ -14,6 +15,7 @@ from fixfirst.learner import checkpoint, driver, red_training
 from fixfirst.play import evaluation
 from fixfirst.policy import policy_file, red_file
 from fixfirst.policy.network import Weights
+from fixfirst.policy.trained import Policy
 from fixfirst.reporter import habits, live
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
@@ -98,7 +100,8 @@ def exploit(
     arguments.check_int("episodes", episodes, 2)
     number = arguments.check_seed("seed", seed, bits=63)
     greedy = takes_best_actions(policy, greedy)
-    defender, game = attacked_game(policy, workflow, greedy, settings, say)
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=requested_scenario(settings, policy))
+    game = game_of_attackers(settings, defender)
     spec = red_view.RedSpec(game.scenario, bool(picky))
     folder = _folder(policy) if out is None else arguments.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
@@ -246,7 +249,7 @@ def train_red(
 
 def _folder(policy: PolicyLike) -> Path | None:
     """Return where the attacker of a run belongs; None for all that is no run."""
-    if not isinstance(policy, str | Path) or agent_of(policy) is not None or not Path(policy).exists():
+    if not isinstance(policy, str | Path) or not Path(policy).exists() or not isinstance(resolve(policy), Policy):
         return None
     found = policy_file.policy_folder(Path(policy))
     return (found.parent if found.name == RunFiles.best else found) / attacker_files.EXPLOIT

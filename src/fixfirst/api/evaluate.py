@@ -3,20 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fixfirst.adapters.defenders import (
-    Defender,
-    Say,
-    game_and_judging,
-    make_defender,
-    requested_scenario,
-    settings_by_variant,
-)
+from fixfirst.adapters.defenders import Defender, Say, make_defender
+from fixfirst.adapters.games import game_and_judging, requested_scenario, settings_by_variant
 from fixfirst.adapters.players import PolicyLike
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game.game_config import Game
 from fixfirst.game.red_agents import names_listed, parse_mixture
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.play import evaluation
+from fixfirst.play import comparison, evaluation, leaderboard as leaderboards
 from fixfirst.policy import red_file
 from fixfirst.reporter import live
 from fixfirst.stats.evaluation import Evaluations
@@ -85,7 +79,7 @@ def leaderboard(
     quiet: bool = False,
     say: Say = errors.note,
     **settings: Unpack["typed.EvaluateSettings"],
-) -> evaluation.LeaderboardScore:
+) -> leaderboards.LeaderboardScore:
     """Play the challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and the total.
 
     policy, workflow, greedy, quiet and say as in `evaluate`. episodes: against each red agent; one of 100 steps counts for
@@ -106,11 +100,11 @@ def leaderboard(
     if game.scenario != CAGE2:
         raise errors.ConfigError(f"the leaderboard is of CAGE2 and its reward, not of {game.scenario.label}: use evaluate")
     evaluation.check_enough(episodes)
-    games = [game.against(red) for red in evaluation.LEADERBOARD_REDS]
+    games = [game.against(red) for red in leaderboards.LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
     settings_by_variant([defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return evaluation.LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
+    return leaderboards.LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
 
 
 def compare(
@@ -119,14 +113,14 @@ def compare(
     *,
     workflow: str | None = None,
     greedy: bool = False,
-    red_agent: str | Sequence[str] = evaluation.LEADERBOARD_REDS,
+    red_agent: str | Sequence[str] = leaderboards.LEADERBOARD_REDS,
     steps: int | None = None,
     episodes: int = 2_000,
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
     **settings: Unpack["typed.CompareSettings"],
-) -> evaluation.Comparisons:
+) -> comparison.Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 
     first, second, workflow, greedy, settings, quiet and say as in `ff.evaluate`; the episodes are its own, too. Two that
@@ -145,7 +139,7 @@ def compare(
     games = [game_and_judging(home)[0].against(red) for home in homes for red in attackers]
     _tell_reward(one.scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
-    found = evaluation.Comparisons(evaluation.paired(a, b, len(games)) for _, (a, b) in played)
+    found = comparison.Comparisons(comparison.paired(a, b, len(games)) for _, (a, b) in played)
     found.world = one.scenario.in_words()
     return found
 

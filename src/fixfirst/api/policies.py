@@ -11,12 +11,10 @@ from fixfirst.adapters.players import Named, PolicyLike
 from fixfirst.base import arguments, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
-from fixfirst.play import baselines
-from fixfirst.play.turns import Player, play_one_by_one, spec_of
-from fixfirst.policy.compiled_loop import Trajectory, play_steps
+from fixfirst.play.turns import Player, play_on, spec_of
+from fixfirst.policy.compiled_loop import Trajectory
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.trained import Orders, Policy
 from fixfirst.runs import layout
 
@@ -38,8 +36,6 @@ def export(policy: Named, to: "Target" = "onnx", out: str | Path | None = None, 
 
     if not isinstance(to, str) or to not in formats.SUFFIXES:
         raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {to!r}")
-    if isinstance(policy, str) and policy in baselines.BASELINES:
-        raise errors.ConfigError(f"{policy} is a baseline: it has no network to export")
     loaded = players.load_named(policy)
     path = _default_path(policy, formats.SUFFIXES[to]) if out is None else layout.check_output("out", out, policy)
     _ = loaded.network  # its weights are finite, and those of its spec
@@ -119,26 +115,23 @@ def rollout(
             f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
         )
     count, number = arguments.check_int("steps", steps), arguments.check_seed("seed", seed, bits=63)
-    greedy, track = greedy, Trajectory.empty(count, envs.num_envs, envs.world.scenario)
-    if players.is_named(policy):
-        loaded = defenders.load_for(policy, envs.world.scenario, say)
-        if loaded.spec.scenario != envs.world.scenario:
-            trained, played = loaded.spec.scenario.label, envs.world.scenario.name
-            raise errors.PolicyError(f"{players.name_of(policy)}: trained on {trained}, not on {played}")
-        if (variant := loaded.config.get("variant") or envs.world.variant) != envs.world.variant:
+    track = Trajectory.empty(count, envs.num_envs, envs.world.scenario)
+    name, scenario, who = players.name_of(policy), envs.world.scenario, players.resolve(policy)
+    if isinstance(who, Policy):
+        who = defenders.in_scenario(who, scenario, say, name)
+        if who.spec.scenario != scenario:
+            raise errors.PolicyError(f"{name}: trained on {who.spec.scenario.label}, not on {scenario.name}")
+        if (variant := who.config.get("variant") or envs.world.variant) != envs.world.variant:
             say(f"the policy was made for variant {variant}; the environments play {envs.world.variant}")
-        orders, assigned = loaded.assign(workflow, envs.num_envs)
-        player: Player = loaded.player_of(orders, greedy=greedy)
+        orders, assigned = who.assign(workflow, envs.num_envs)
+        player: Player = who.player_of(orders, greedy=greedy)
     elif isinstance(workflow, str | None):
-        defender = defenders.make_defender(policy, workflow, greedy, scenario=envs.world.scenario)
-        player, assigned = defender.player, np.zeros(envs.num_envs, np.int64)
+        player = defenders.make_defender(policy, workflow, greedy, scenario=scenario).player
+        assigned = np.zeros(envs.num_envs, np.int64)
     else:
-        raise errors.ConfigError(f"{players.name_of(policy)} takes one order for all environments, got {workflow!r}")
+        raise errors.ConfigError(f"{name} takes one order for all environments, got {workflow!r}")
     shared = _shared_memories(envs, spec_of(player, envs.world))
-    if isinstance(player, PolicyTable) and player.network is not None:
-        play_steps(envs.world, player, assigned, number, track, shared)
-    else:
-        play_one_by_one(envs.world, player, assigned, number, track, memories=shared)
+    play_on(envs.world, player, assigned, number, track, memories=shared)
     return Steps(track.packed_obs, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
 
 

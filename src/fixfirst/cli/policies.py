@@ -14,7 +14,7 @@ from fixfirst.cli.flags import OrderFlag, flags_of, given, named_agent
 from fixfirst.game.game_config import Game
 from fixfirst.orders import order
 from fixfirst.orders.compliance import Judging
-from fixfirst.play import evaluation
+from fixfirst.play import equivalence, evaluation
 from fixfirst.reporter import results, screen
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ else:
 
 _no, _usual = (lambda _: "no"), (lambda _: f"{attackers.EPISODES:,}")
 STEPS = evaluation.PROTOCOL_STEPS
+SIMULATOR_SHARE = 10  # in a comparison with CybORG, the simulator plays so many times its episodes
 ALL_REDS, ALL_STEPS = ",".join(evaluation.PROTOCOL_REDS), ",".join(map(str, STEPS))
 
 
@@ -172,10 +173,10 @@ def _compare_worlds(agent: Any, played: dict[str, Any], margin: float, as_json: 
     theirs = evaluate.evaluate(agent, **{**played, "backend": "cyborg"})
     # Cheap, and it makes the difference more precise; in the variant that CybORG is, and what had to be said was said.
     here = {"backend": "simulator", "variant": theirs[0].variant, "say": lambda text: None}
-    here["episodes"] = evaluation.SIMULATOR_SHARE * played["episodes"]
+    here["episodes"] = SIMULATOR_SHARE * played["episodes"]
     ours = evaluate.evaluate(agent, **{**played, **here})
     if as_json:
-        pairs = [(a, b, evaluation.difference(a, b, margin)) for a, b in zip(ours, theirs, strict=True)]
+        pairs = [(a, b, equivalence.difference(a, b, margin)) for a, b in zip(ours, theirs, strict=True)]
         print_json([{"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(gap)} for a, b, gap in pairs])
     else:
         results.print_both_worlds(ours, theirs, margin)

@@ -27,8 +27,7 @@ from fixfirst.cyborg.world import LearnedRed
 from fixfirst.game import chance as dice, parts, state
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.play import baselines
-from fixfirst.policy import policy_file, red_file
+from fixfirst.policy import policy_file, red_file, scripts
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.runs import layout
 
@@ -53,7 +52,7 @@ class Recording:
     green
         With users who scan ports at random.
     policy
-        How blue plays: sleep, random, react, ... (play/baselines.py), a mixture drawn per episode, or a policy.
+        How blue plays: sleep, random, react, ... (policy/scripts.py), a mixture drawn per episode, or a policy.
     seed
         Decides all of it.
     scenario
@@ -90,9 +89,9 @@ def record(
     arguments.check_seed("seed", recording.seed)
     game = Game(scenario=recording.scenario, red_agent=recording.red_agent)
     scenario = game.scenario
-    if recording.policy not in (MIXTURE, *baselines.DEFENDERS) and not _is_policy(recording.policy):
+    if recording.policy not in (MIXTURE, *scripts.DEFENDERS) and not _is_policy(recording.policy):
         raise errors.CyborgError(
-            f"unknown policy {recording.policy!r}; use {MIXTURE}, a policy, or one of {', '.join(baselines.DEFENDERS)}"
+            f"unknown policy {recording.policy!r}; use {MIXTURE}, a policy, or one of {', '.join(scripts.DEFENDERS)}"
         )
     recording = replace(recording, red_agent=game.attacker)
     for name in game.learned:
@@ -183,10 +182,8 @@ class Recorder:
         setting, entropy = self._recording, [self._recording.seed, number]
         rng = np.random.default_rng([*entropy, _BLUE_STREAM])
         red = int(np.searchsorted(self._red_odds, rng.random(), side="right"))
-        policy = str(rng.choice(list(baselines.DEFENDERS))) if setting.policy == MIXTURE else setting.policy
-        choose = (
-            baselines.DEFENDERS[policy](self._game.scenario, 1, rng) if policy in baselines.DEFENDERS else _chooser(policy)
-        )
+        policy = str(rng.choice(list(scripts.DEFENDERS))) if setting.policy == MIXTURE else setting.policy
+        choose = scripts.DEFENDERS[policy](self._game.scenario, 1, rng) if policy in scripts.DEFENDERS else _chooser(policy)
         agent = self._learned[red - state.LEARNED] if red >= state.LEARNED else state.RedAgent(red)
         self._game.reset(agent, [*entropy, _GAME_STREAM])
         self._pid_reuses.clear()

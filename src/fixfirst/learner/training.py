@@ -20,8 +20,8 @@ from fixfirst.learner.ppo import PPO, part_of, scale_logits, widen
 from fixfirst.learner.stages import Entrant, StageKind, first_entrant
 from fixfirst.orders import compliance, repairs
 from fixfirst.orders.order import Workflow
-from fixfirst.play import evaluation, rollout
-from fixfirst.play.rollout import Rollout
+from fixfirst.play import evaluation
+from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import SHIELDS
@@ -247,7 +247,7 @@ class Training:
 
     def _play(self) -> Rollout:
         ppo, stage = self.stage.ppo, self.stage
-        return rollout.collect(
+        return collect(
             self.world,
             self._player,
             world_seed=self._seeds["world"],

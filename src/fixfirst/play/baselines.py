@@ -1,203 +1,18 @@
-"""Simple defenders: what recordings are played with, what reference numbers were measured with, what policies compare to.
+"""Baselines: the few simple defenders that need no training and can be evaluated like policies."""
 
-A defender maps observations [N, bits] to actions [N]. Those that draw, or keep something in mind, are made anew for every
-episode: `DEFENDERS` makes each of them for a scenario, N environments and a generator. *Baselines* are the few of them that
-need no training and can be evaluated like policies. H hosts, D decoys.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import Workflow
 from fixfirst.play.turns import Moment, Player
+from fixfirst.policy import scripts
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
-_Defender = Callable[[np.ndarray], np.ndarray]
-MakeDefender = Callable[[Scenario, int, np.random.Generator], _Defender]
-
-_USER, _PRIVILEGED = 2, 3
-_FOUR_DECOYS = ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache")
-USEFUL_DECOYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "Enterprise0": _FOUR_DECOYS,
-        "Op_Server0": _FOUR_DECOYS,
-        "Enterprise1": ("Femitter",),
-        "Enterprise2": ("Femitter",),
-        "User1": ("Apache", "Tomcat", "Smss", "Svchost"),
-        "User2": ("Femitter", "Tomcat", "Apache", "SSHD"),
-        "User3": ("Vsftpd", "SSHD"),
-        "User4": ("Vsftpd",),
-    }
-)
-
-
-class HostActions(NamedTuple):
-    """The ids of a scenario's actions, by host."""
-
-    sleep: int
-    analyse: np.ndarray  # [H]
-    remove: np.ndarray  # [H]
-    restore: np.ndarray  # [H]
-    decoys: np.ndarray  # [H, D]
-
-
-@cache
-def host_actions(scenario: Scenario) -> HostActions:
-    """Return the action ids of a scenario; computed once."""
-
-    def block(verb: str) -> np.ndarray:
-        known = verb in scenario.verbs
-        return np.array([scenario.action_id(verb, host) if known else scenario.sleep_id for host in scenario.host_names])
-
-    places = [f"Decoy{decoy.name}" for decoy in scenario.decoys] or ["Misinform"]
-    decoys = np.column_stack([block(verb) for verb in places])
-    return HostActions(scenario.sleep_id, block("Analyse"), block("Remove"), block("Restore"), decoys)
-
-
-def _beliefs(obs: np.ndarray, scenario: Scenario) -> np.ndarray:
-    """Return what is believed of each host [N, H]: 0 clean or not listed, 1 unknown, 2 user, 3 privileged."""
-    bits = obs.reshape(len(obs), -1, parts.BITS_PER_HOST)
-    beliefs = np.zeros((len(obs), scenario.num_hosts), np.int64)
-    beliefs[:, list(scenario.listed)] = bits[:, :, 2] + 2 * bits[:, :, 3]
-    return beliefs
-
-
-# ---------------------------------------------------------------- defenders
-
-
-def sleep(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-    """Do nothing."""
-    return lambda obs: np.full(len(obs), host_actions(scenario).sleep)
-
-
-def _repair_first(block: str, least: int) -> MakeDefender:
-    """Repair the lowest host of which at least this is believed, by the actions of this block."""
-
-    def make(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-        known = host_actions(scenario)
-
-        def choose(obs: np.ndarray) -> np.ndarray:
-            hosts = _beliefs(obs, scenario) >= least
-            return np.where(hosts.any(axis=1), getattr(known, block)[hosts.argmax(axis=1)], known.sleep)
-
-        return choose
-
-    return make
-
-
-def _uniform(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-    """Take any action."""
-    return lambda obs: rng.integers(0, scenario.num_actions, n)
-
-
-def restore_target_first(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-    """Restore the target in the first step, then sleep."""
-    known = host_actions(scenario)
-    restore = known.sleep if scenario.target is None else known.restore[scenario.target_id]
-    first = iter([np.full(n, restore)])
-    return lambda obs: next(first, np.full(n, known.sleep))
-
-
-def decoys(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-    """Place any decoy anywhere, and do nothing else."""
-    return lambda obs: rng.choice(host_actions(scenario).decoys.ravel(), n)
-
-
-def few_hosts(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-    """Take all kinds of actions on three hosts only: decoys are placed, scanned, shot at and cleared again and again."""
-    known = host_actions(scenario)
-    few = min(3, scenario.num_hosts)
-    hosts = np.array([rng.choice(scenario.num_hosts, few, replace=False) for _ in range(n)])
-    per_host = np.column_stack([known.analyse, known.remove, known.restore, known.decoys])  # [H, kinds]
-
-    def choose(obs: np.ndarray) -> np.ndarray:
-        targets = hosts[np.arange(n), rng.integers(0, few, n)]
-        actions: np.ndarray = per_host[targets, rng.integers(0, per_host.shape[1], n)]
-        return actions
-
-    return choose
-
-
-def busy(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-    """Mostly repair some host that is not believed clean, sometimes analyse one or take any action."""
-    known = host_actions(scenario)
-
-    def choose(obs: np.ndarray) -> np.ndarray:
-        actions = rng.integers(0, scenario.num_actions, n)
-        for i, beliefs in enumerate(_beliefs(obs, scenario)):
-            suspects = np.flatnonzero(beliefs)
-            kind = rng.random()
-            if kind < 0.7 and len(suspects):
-                actions[i] = (known.remove if kind < 0.35 else known.restore)[rng.choice(suspects)]
-            elif kind < 0.85:
-                actions[i] = known.analyse[rng.integers(scenario.num_hosts)]
-        return actions
-
-    return choose
-
-
-def good_decoy_react(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
-    """Restore a host shown privileged, then its decoys; remove where shown held; else place useful decoys; else analyse."""
-    known = host_actions(scenario)
-    useful = {
-        host: [scenario.action_id(f"Decoy{decoy}", host) for decoy in names if f"Decoy{decoy}" in scenario.verbs]
-        for host, names in USEFUL_DECOYS.items()
-        if host in scenario.host_ids
-    }
-    again = {"Op_Server0": ("HarakaSMPT", "Apache", "Tomcat", "Vsftpd")}  # in another order than at first
-    put_back = useful | {
-        host: [scenario.action_id(f"Decoy{d}", host) for d in names if f"Decoy{d}" in scenario.verbs]
-        for host, names in again.items()
-        if host in useful
-    }
-    every = [a for actions in useful.values() for a in actions]
-    todo = [list(rng.permutation(every)) for _ in range(n)]
-
-    def choose(obs: np.ndarray) -> np.ndarray:
-        actions = np.empty(n, np.int64)
-        for i, beliefs in enumerate(_beliefs(obs, scenario)):
-            privileged, user = np.flatnonzero(beliefs == _PRIVILEGED), np.flatnonzero(beliefs == _USER)
-            if len(privileged):
-                host = rng.choice(privileged)
-                actions[i] = known.restore[host]
-                back = put_back.get(scenario.host_names[host], [])
-                todo[i] = back + [a for a in todo[i] if a not in back]
-            elif len(user):
-                actions[i] = known.remove[rng.choice(user)]
-            elif todo[i]:
-                actions[i] = todo[i].pop(0)
-            else:
-                actions[i] = known.analyse[rng.integers(scenario.num_hosts)]
-        return actions
-
-    return choose
-
-
-DEFENDERS: Mapping[str, MakeDefender] = MappingProxyType(
-    {
-        "sleep": sleep,
-        "random": _uniform,
-        "react": _repair_first("restore", _USER),
-        "react_restore": _repair_first("restore", 1),  # whatever is not believed clean
-        "react_remove": _repair_first("remove", _USER),
-        "opfirst": restore_target_first,
-        "decoys": decoys,
-        "few_hosts": few_hosts,
-        "busy": busy,
-        "good_decoy_react": good_decoy_react,
-    }
-)
-
-
-# ---------------------------------------------------------------- baselines
+BASELINES = ("sleep", "random", "react-restore", "react-remove", "priority-restore")
 
 
 class PriorityRestore:
@@ -209,13 +24,10 @@ class PriorityRestore:
 
     def act(self, moment: Moment) -> np.ndarray:
         """See `TurnPlayer`."""
-        known, needs = host_actions(self._scenario), moment.access > 0
+        restore, needs = scripts.host_actions(self._scenario).restore, moment.access > 0
         needs[:, self._scenario.start_id] = False
         ranks = np.where(needs, self._host_ranks[moment.assigned], needs.shape[1])
-        return np.where(needs.any(axis=1), known.restore[ranks.argmin(axis=1)], known.sleep)
-
-
-BASELINES = ("sleep", "random", "react-restore", "react-remove", "priority-restore")
+        return np.where(needs.any(axis=1), restore[ranks.argmin(axis=1)], self._scenario.sleep_id)
 
 
 def make_baseline(name: str, workflows: Sequence[Workflow] = (), scenario: Scenario = CAGE2) -> Player:
@@ -227,9 +39,9 @@ def make_baseline(name: str, workflows: Sequence[Workflow] = (), scenario: Scena
             raise errors.ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
     spec = PolicySpec.for_orders(workflows, scenario)
-    scenario = spec.scenario
-    count = scenario.num_actions
+    count = spec.scenario.num_actions
     if name == "random":
         return PolicyTable(lambda inputs: np.full((len(inputs), count), 1 / count), workflows, spec=spec)
-    choose = DEFENDERS[name.replace("-", "_")](scenario, 1, np.random.default_rng(0))  # none of these draws
-    return PolicyTable(lambda inputs: np.eye(count)[choose(inputs[:, : scenario.observation_bits])], workflows, spec=spec)
+    choose = scripts.DEFENDERS[name.replace("-", "_")](spec.scenario, 1, np.random.default_rng(0))  # none of these draws
+    bits = spec.scenario.observation_bits
+    return PolicyTable(lambda inputs: np.eye(count)[choose(inputs[:, :bits])], workflows, spec=spec)

@@ -13,8 +13,8 @@ from fixfirst.base import errors
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.simulator import World
 from fixfirst.orders.order import Workflow
-from fixfirst.play.turns import Player, play_one_by_one
-from fixfirst.policy.compiled_loop import Trajectory, play_steps
+from fixfirst.play.turns import Player, play_on
+from fixfirst.policy.compiled_loop import Trajectory
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 
@@ -73,13 +73,14 @@ class Rollout(NamedTuple):
 _BY_STEP = ("packed_obs", "held", "privileged", "actions", "rewards10", "choices", "found")
 
 
-def join(parts: Sequence[Rollout]) -> Rollout:
+def join(rollouts: Sequence[Rollout]) -> Rollout:
     """Put rollouts of the same length, workflows and player side by side. The last one's rows are also those before it."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = {name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in parts[0]._by_step}
-    assigned = np.concatenate([part.assigned for part in parts])
-    return Rollout(**columns, rows=parts[-1].rows, assigned=assigned, workflows=parts[0].workflows)
+    if len(rollouts) == 1:
+        return rollouts[0]
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(each, name) for each in rollouts], axis=1) for name in rollouts[0]._by_step
+    }
+    return rollouts[-1]._replace(assigned=np.concatenate([each.assigned for each in rollouts]), **columns)
 
 
 def collect(
@@ -102,51 +103,39 @@ def collect(
     keep_turns: for whoever looks at single episodes. on_step is told how many steps of a pass are done, where they are
     played one by one.
     """
-    steps, n = world.game.steps, world.num_envs
+    n, rollouts, numbers = world.num_envs, [], _numbers_of(player, workflows)
+    later = {change.step - 1: change.workflow for change in changes}
     if isinstance(player, PolicyTable) and player.spec.scenario != world.scenario:
         raise errors.PolicyError(f"trained on {player.spec.scenario.label}, not on {world.scenario.name}")
-    parts, numbers = [], _numbers_of(player, workflows)
-    compiles = isinstance(player, PolicyTable) and player.network is not None and not changes and not keep_turns
     for episode in range(first_episode, first_episode + passes):
         assigned = np.zeros(n, np.int64)
         if len(workflows) > 1 and not changes:
             assigned[:] = (episode + np.arange(n)) % len(workflows)
+        track, turns, followed = Trajectory.empty(world.game.steps, n, world.scenario), list[np.ndarray](), numbers[assigned]
         world.reset(world_seed, episode=episode)
-        track, turns = Trajectory.empty(steps, n, world.scenario), None
-        if compiles and isinstance(player, PolicyTable) and isinstance(world, World):
-            play_steps(world, player, numbers[assigned], policy_seed, track)
-        else:
-            observer = _Observer(world, numbers[assigned], changes, keep_turns, on_step)
-            play_one_by_one(world, player, observer.assigned, policy_seed, track, episode=episode, before_turn=observer)
-            turns = np.array(observer.turns) if keep_turns else None
+
+        def before_turn(turn: int, followed: np.ndarray = followed, turns: list[np.ndarray] = turns) -> None:
+            if turn in later:
+                followed[:] = later[turn]
+            if keep_turns:
+                turns.append(world.turns())
+            if turn:
+                on_step(turn)
+
+        play_on(
+            world,
+            player,
+            followed,
+            policy_seed,
+            track,
+            episode=episode,
+            before_turn=before_turn,
+            turn_by_turn=bool(changes) or keep_turns,
+        )
         rows = player.rows if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
-        columns = {name: getattr(track, name) for name in _BY_STEP}
-        parts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows), turns=turns))
-    return join(parts)
-
-
-class _Observer:
-    """What happens between the turns of a pass: orders change, turns are kept, somebody is told how far it is."""
-
-    def __init__(
-        self,
-        world: BaseWorld,
-        assigned: np.ndarray,
-        changes: Sequence[Change],
-        keep_turns: bool,
-        on_step: Callable[[int], None],
-    ):
-        self.assigned, self.turns = assigned, list[np.ndarray]()
-        self._world, self._keep_turns, self._on_step = world, keep_turns, on_step
-        self._later = {change.step - 1: change.workflow for change in changes}
-
-    def __call__(self, turn: int) -> None:
-        if turn in self._later:
-            self.assigned[:] = self._later[turn]
-        if self._keep_turns:
-            self.turns.append(self._world.turns())
-        if turn:
-            self._on_step(turn)
+        columns = {name: getattr(track, name) for name in _BY_STEP} | {"turns": np.array(turns) if keep_turns else None}
+        rollouts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows)))
+    return join(rollouts)
 
 
 def _numbers_of(player: Player, workflows: Sequence[Workflow]) -> np.ndarray:
@@ -165,11 +154,11 @@ class Duel(NamedTuple):
 
 def collect_duel(world: World, player: Player, reds: Reds, *, first_episode: int, passes: int = 1, **options: Any) -> Duel:
     """Play as `collect` does, where one of these attackers plays in every episode."""
-    parts, tracks = [], []
+    rollouts, tracks = [], []
     for number in range(passes):
         reds.start_recording()
-        parts.append(collect(world, player, first_episode=first_episode + number, **options))
+        rollouts.append(collect(world, player, first_episode=first_episode + number, **options))
         tracks.append(reds.stop_recording(world))
-    blue = join(parts)
-    found, choices = (np.concatenate(columns, axis=1) for columns in zip(*tracks, strict=True))
-    return Duel(blue, blue._replace(found=found, choices=choices, rows=reds.rows, turns=None))
+    blue = join(rollouts)
+    rows, choices = (np.concatenate(columns, axis=1) for columns in zip(*tracks, strict=True))
+    return Duel(blue, blue._replace(found=rows, choices=choices, rows=reds.rows, turns=None))

@@ -1,4 +1,4 @@
-"""Turn by turn: any player, in any world. The one loop in Python, which `policy/compiled_loop.py` does in compiled code.
+"""Any player, in any world: in compiled code where both allow it (`policy/compiled_loop.py`), else by one loop in Python.
 
 N environments, T steps, H hosts.
 """
@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.simulator import World
 from fixfirst.orders import repairs
-from fixfirst.policy.compiled_loop import Trajectory
+from fixfirst.policy.compiled_loop import Trajectory, play_steps
 from fixfirst.policy.draws import chance_keys
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
@@ -90,7 +91,7 @@ def spec_of(player: Player, world: BaseWorld) -> PolicySpec:
     return spec
 
 
-def play_one_by_one(
+def play_on(
     world: BaseWorld,
     player: Player,
     assigned: np.ndarray,
@@ -100,8 +101,16 @@ def play_one_by_one(
     episode: int = 0,
     memories: Memories | None = None,
     before_turn: Callable[[int], None] = lambda turn: None,
+    turn_by_turn: bool = False,
 ) -> None:
-    """Play on as `policy/compiled_loop.py: play_steps` does, slowly. before_turn gets every turn's number, and last T."""
+    """Play on from where the environments stand, as many steps as `track` holds. assigned [N]: each one's workflow.
+
+    memories: what the policy remembers, changed in place; unless given, nothing yet. before_turn gets every turn's number,
+    and last T, where turns are played one by one; turn_by_turn: they must be.
+    """
+    if isinstance(player, PolicyTable) and player.network is not None and isinstance(world, World) and not turn_by_turn:
+        play_steps(world, player, assigned, policy_seed, track, memories)
+        return
     own = memories if memories is not None else Memories(spec_of(player, world), world.num_envs)
     access = np.empty((len(track.packed_obs), *world.access.shape), np.uint8)
     turns = play_turns(world, player, assigned, policy_seed, episode=episode, memories=own)

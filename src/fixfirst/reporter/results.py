@@ -10,7 +10,7 @@ from rich.console import Console
 from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
 from fixfirst.orders.network_facts import NetworkFacts
-from fixfirst.play import evaluation
+from fixfirst.play import comparison, equivalence, leaderboard
 from fixfirst.reporter.screen import command_line, print_table, prose, results
 from fixfirst.reporter.verdicts import NOTHING_PASSED, verdict_in_words, verdict_over_seeds
 from fixfirst.runs.layout import RunFiles
@@ -194,7 +194,7 @@ def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> 
     """Print one policy in both worlds, with the difference and the verdict of two one-sided tests."""
     console, rows = results(), []
     for a, b in zip(ours, theirs, strict=True):
-        gap = evaluation.difference(a, b, margin)
+        gap = equivalence.difference(a, b, margin)
         verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
         errors_of_means = a.standard_error, b.standard_error
         rates = ("-" if row.compliance is None else str(row.compliance.compliance) for row in (a, b))
@@ -216,7 +216,7 @@ def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> 
     prose(console, f"{counts}, {precise}; variant {ours[0].variant}")
 
 
-def print_comparison(rows: evaluation.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
+def print_comparison(rows: comparison.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
     """Print the difference of two policies against each red agent, what it means, and their worst episodes.
 
     flags: with which `fixfirst watch` plays the same episodes.
@@ -239,7 +239,7 @@ def print_comparison(rows: evaluation.Comparisons, first: str, second: str, flag
     prose(console, f"next: {errors.command('watch', first, '--beside', second, *chosen, *world, *flags)}")
 
 
-def _verdict(row: evaluation.Paired) -> str:
+def _verdict(row: comparison.Paired) -> str:
     """Say what an interval means, and what common luck was worth."""
     if row.independent_episodes is None:
         return "they earn the same in every episode"
@@ -249,22 +249,22 @@ def _verdict(row: evaluation.Paired) -> str:
     return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
 
 
-def print_leaderboard(standing: evaluation.LeaderboardScore) -> None:
+def print_leaderboard(standing: leaderboard.LeaderboardScore) -> None:
     """Print six columns and their total, beside the published ones."""
     console = results()
     for table in (*standing.tables(), standing.table()):
         print_table(console, table)
-    for row in evaluation.LEADERBOARD:
+    for row in leaderboard.LEADERBOARD:
         lead = standing.lead(row)
         prose(console, f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
     played = f"{standing.columns[0].episodes:,} episodes against each, variant {standing.columns[0].variant}"
     prose(console, f"B: b_line, M: meander, with the steps of an episode; {played}")
-    prose(console, f"published: {evaluation.LEADERBOARD_SOURCE}")
+    prose(console, f"published: {leaderboard.LEADERBOARD_SOURCE}")
 
 
-def standing_document(standing: evaluation.LeaderboardScore) -> dict[str, Any]:
+def standing_document(standing: leaderboard.LeaderboardScore) -> dict[str, Any]:
     """Return the same for JSON."""
-    names = [evaluation.column_name(*column) for column in evaluation.LEADERBOARD_COLUMNS]
+    names = [leaderboard.column_name(*column) for column in leaderboard.LEADERBOARD_COLUMNS]
     return {
         "variant": standing.columns[0].variant,
         "episodes": standing.columns[0].episodes,
@@ -278,7 +278,7 @@ def standing_document(standing: evaluation.LeaderboardScore) -> dict[str, Any]:
                 "margin": row.margin,
                 "lead": standing.lead(row)._asdict(),
             }
-            for row in evaluation.LEADERBOARD
+            for row in leaderboard.LEADERBOARD
         ],
-        "source": evaluation.LEADERBOARD_SOURCE,
+        "source": leaderboard.LEADERBOARD_SOURCE,
     }

@@ -1,0 +1,110 @@
+"""The leaderboard of the challenge: 30, 50 and 100 steps against two red agents, and the sum of the six columns.
+
+Nobody in the game knows when an episode will end, and none ends early: one of 100 steps begins with the one of 30 and the
+one of 50. So 100 steps are played once against each red agent, and give three columns. These go up and down together: the
+error of the total is that of the episodes' sums of three columns. The red agents are independent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+
+from fixfirst.base import tables
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
+from fixfirst.play.evaluation import PROTOCOL_STEPS, EpisodeBatch, evaluate
+from fixfirst.stats import intervals
+from fixfirst.stats.evaluation import Evaluation, Evaluations
+
+LEADERBOARD_REDS = ("b_line", "meander")  # the third costs a defender nothing that does nothing without cause
+LEADERBOARD_COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of the published table."""
+
+    name: str
+    columns: tuple[float, ...]  # mean returns of 1,000 episodes, in the order of LEADERBOARD_COLUMNS
+    margin: float  # half of the total's 95 % interval; 0 where none is published
+
+    @property
+    def total(self) -> float:
+        return round(sum(self.columns), 2)
+
+
+LEADERBOARD_SOURCE = "the CAGE Challenge 2 leaderboard (github.com/cage-challenge/cage-challenge-2)"
+LEADERBOARD = (
+    #                                             B30    M30    B50    M50    B100    M100
+    Published("CardiffUni, winner",             (-3.47, -5.64, -6.41, -8.69, -13.76, -16.60), margin=0.43),
+    Published("best of all entries per column", (-3.47, -5.64, -5.85, -8.69, -11.39, -16.60), margin=0.0),
+)  # fmt: skip
+
+
+class Total(NamedTuple):
+    """The sum of the six columns."""
+
+    mean: float
+    standard_error: float
+    low: float  # 95 % interval
+    high: float
+
+
+class Lead(NamedTuple):
+    """A total less a published one: above 0 is better."""
+
+    mean: float
+    low: float  # 95 % interval
+    high: float
+
+
+@dataclass(frozen=True)
+class LeaderboardScore(tables.Tabular):
+    """What a frozen policy earned on the leaderboard."""
+
+    columns: tuple[Evaluation, ...]  # in the order of LEADERBOARD_COLUMNS
+    total: Total
+
+    @classmethod
+    def of(cls, played: Mapping[str, EpisodeBatch], judging: Judging = DEFAULT_JUDGING) -> "LeaderboardScore":
+        """Of the longest episodes of the protocol, by red agent."""
+        parts = {
+            (red, steps): replace(played[red], rollout=played[red].rollout.until(steps))
+            for red, steps in LEADERBOARD_COLUMNS
+        }
+        columns = tuple(evaluate(part, judging) for part in parts.values())
+        sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
+        return cls(columns, _total(sums))
+
+    def lead(self, row: Published) -> Lead:
+        """Over a row of the published table."""
+        mean, half = self.total.mean - row.total, hypot(self.total.high - self.total.mean, row.margin)
+        return Lead(mean, mean - half, mean + half)
+
+    def table(self) -> tables.Table:
+        """Return a row per column of the leaderboard, and one for the total."""
+        found, total = Evaluations(self.columns).table(), self.total
+        names = dict.fromkeys(found.columns) | {"red_agent": "total", "variant": self.columns[0].variant}
+        names |= {"episodes": sum(self.columns[place].episodes for place in range(len(LEADERBOARD_REDS)))}
+        return tables.Table(found.columns, (*found.rows, tuple((names | total._asdict()).values())), found.shown)
+
+    def tables(self) -> list[tables.Table]:
+        """Return the leaderboard as the challenge shows it, with the published rows."""
+        columns = ("defender", *(column_name(*column) for column in LEADERBOARD_COLUMNS), "total", "low", "high")
+        ours = ("this one", *(cell.mean for cell in self.columns), self.total.mean, self.total.low, self.total.high)
+        published = ((row.name, *row.columns, row.total, None, None) for row in LEADERBOARD)
+        return [tables.Table(columns, (ours, *published), (*columns[:-2], tables.INTERVAL))]
+
+
+def column_name(red_agent: str, steps: int) -> str:
+    """As in B30, M100."""
+    return f"{red_agent[0].upper()}{steps}"
+
+
+def _total(sums: Sequence[np.ndarray]) -> Total:
+    """From the episodes' sums [B], one array for each red agent; Welch's interval."""
+    mean = float(sum(each.mean() for each in sums))
+    total = intervals.welch(mean, [intervals.mean_variance(each) for each in sums], [len(each) for each in sums])
+    return Total(mean, total.standard_error, total.low, total.high)
