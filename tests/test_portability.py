@@ -16,7 +16,7 @@ MACOS = """
 import fcntl, os
 for name in ("F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"):
     delattr(fcntl, name)
-del os.memfd_create, os.sched_getaffinity
+del os.sched_getaffinity
 """
 
 
@@ -52,15 +52,3 @@ def test_simulator_training_and_search_need_no_linux(on_macos):
     said = on_macos(MAIN, *commands, "evaluate found --episodes 4 --quiet")
     _, _, runs, evaluated, _ = re.split(r"^end of .*\n", said, flags=re.M)
     assert runs.count("finished") == 2 and "running" not in runs and "b_line" in evaluated
-
-
-def test_worker_processes_share_memory_without_memfd(on_macos):
-    assert on_macos(WORKERS) == "(4, 52)\n"
-
-
-WORKERS = """
-import fixfirst as ff
-envs = ff.make_vec(4, backend="workers", num_workers=2)
-print(envs.reset(seed=0)[0].shape)
-envs.close()
-"""

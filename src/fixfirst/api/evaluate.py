@@ -8,7 +8,7 @@ from fixfirst.adapters.games import game_and_judging, requested_scenario, settin
 from fixfirst.adapters.players import PolicyLike
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game.game_config import Game
-from fixfirst.game.red_agents import names_listed, parse_mixture
+from fixfirst.game.red_agents import names_listed
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.play import comparison, evaluation, leaderboard as leaderboards
 from fixfirst.policy import red_file
@@ -189,8 +189,7 @@ def note_picky(games: Sequence[Game], quiet: bool) -> None:
 
 def _reds(red_agent: Any) -> list[str]:
     """Return red agents: one, several in a list, or joined by commas. Weights make it one mixture."""
-    named = names_listed(red_agent) if isinstance(red_agent, str) else _list_of("red_agent", red_agent)
-    return [parse_mixture(red).text for red in named]
+    return names_listed(red_agent) if isinstance(red_agent, str) else _list_of("red_agent", red_agent)
 
 
 def _list_of(what: str, values: Any) -> list[Any]:

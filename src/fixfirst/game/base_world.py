@@ -153,7 +153,6 @@ def pack(observations: np.ndarray) -> np.ndarray:
     return words[:, 0] if words.shape[1] == 1 else words
 
 
-# ARGS
 def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping[str, tuple[tuple[int, ...], type]]) -> None:
     """Refuse arrays that the compiled code would write beyond: all of `right` must be there, of its type and [N, ...]."""
     for name, (shape, dtype) in right.items():

@@ -8,12 +8,13 @@ from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, fie
 
 from fixfirst.base import arguments, errors
 from fixfirst.game import parts
-from fixfirst.game.red_agents import Mixture, learned_in, mixture_of, parse_mixture, red_odds, script_names
+from fixfirst.game.red_agents import Mixture, parse_mixture, script_names
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 from fixfirst.game.scenario_names import scenario_named, scenario_of
 from fixfirst.game.state import LEARNED
 
 Backend = Literal["simulator", "workers", "cyborg"]
+_MOST_NUMBERS = 256  # of attackers: a byte in a state
 
 
 class Game(arguments.Settings):
@@ -40,9 +41,9 @@ class Game(arguments.Settings):
         description="A file with a reward of your own (docs/scenarios.md); it becomes part of the scenario.",
     )
     red_agent: str | tuple[str, ...] = Field(
-        "b_line",
+        Mixture("b_line", {"b_line": 1.0}),
         description="b_line, meander, sleep, late, the folder of a learned attacker, or a mixture: b_line:0.5,runs/red:0.5.",
-    )  # from Python, for worlds: also one of these per environment
+    )  # parsed, a `Mixture`; from Python, for worlds: also one of these per environment
     variant: parts.VariantName | None = Field(
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
     )  # None, from Python: whatever the CybORG found is
@@ -87,13 +88,13 @@ class Game(arguments.Settings):
             )
         return self
 
-    @field_validator("red_agent", mode="before")
+    @field_validator("red_agent", mode="plain")
     @classmethod
-    def _known_red_agent(cls, value: Any, info: ValidationInfo) -> str | tuple[str, ...]:
-        several = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    def _known_red_agent(cls, value: Any, info: ValidationInfo) -> Mixture | tuple[Mixture, ...]:
         scenario = info.data.get("scenario", CAGE2)  # it is not there if it was refused
-        texts = tuple(parse_mixture(each, scenario).text for each in (value if several else [value]))
-        return texts if several else texts[0]
+        if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0):
+            return tuple(parse_mixture(each, scenario) for each in value)
+        return parse_mixture(value, scenario)
 
     @field_validator("variant", mode="before")
     @classmethod
@@ -115,12 +116,16 @@ class Game(arguments.Settings):
     @property
     def mixtures(self) -> tuple[Mixture, ...]:
         """Whom blue meets: one for all environments, or one per environment."""
-        return tuple(map(mixture_of, [self.red_agent] if isinstance(self.red_agent, str) else self.red_agent))
+        agents = (self.red_agent,) if isinstance(self.red_agent, str) else self.red_agent
+        return cast(tuple[Mixture, ...], agents)
 
     @property
     def learned(self) -> tuple[str, ...]:
         """Attackers that are learned ones, each with the beginning of its hash; their numbers begin with LEARNED."""
-        return learned_in(self.mixtures)
+        learned = tuple(dict.fromkeys(name for mixture in self.mixtures for name in mixture.learned))
+        if LEARNED + len(learned) > _MOST_NUMBERS:
+            raise errors.WorldError(f"at most {_MOST_NUMBERS - LEARNED} learned attackers can be named, got {len(learned)}")
+        return learned
 
     def red_name(self, number: int) -> str:
         """Return the red agent of this number."""
@@ -128,7 +133,7 @@ class Game(arguments.Settings):
 
     def against(self, red_agent: str, **settings: Any) -> "Game":
         """Return the same game against another red agent or mixture, with other settings."""
-        return self.model_copy(update={"red_agent": parse_mixture(red_agent, self.scenario).text, **settings})
+        return self.model_copy(update={"red_agent": parse_mixture(red_agent, self.scenario), **settings})
 
     @property
     def steps(self) -> int:
@@ -138,8 +143,21 @@ class Game(arguments.Settings):
         return self.max_steps
 
     def red_odds(self, num_envs: int) -> np.ndarray:
-        """Return cumulative probabilities [N, 4 and own ones] of the red agents, by their numbers."""
-        return red_odds(self.mixtures, num_envs)
+        """Return cumulative probabilities [N, 4 and own ones] of red agents by their numbers; learned ones come last."""
+        if len(self.mixtures) not in (1, num_envs):
+            count = f"{len(self.mixtures)} red agents given for {num_envs} environments"
+            raise errors.WorldError(f"{count}; give one, or one per environment")
+        scripts, learned = script_names(), self.learned
+        numbers = {name: number for number, name in enumerate(scripts)}
+        numbers |= {name: LEARNED + number for number, name in enumerate(learned)}
+        rows = np.zeros((len(self.mixtures), LEARNED + len(learned) if learned else len(scripts)))
+        for row, mixture in zip(rows, self.mixtures, strict=True):
+            for name, weight in mixture.weights.items():
+                row[numbers[name]] += weight
+        odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
+        odds[:, -1] = 1.0  # rounding must not leave a gap
+        # A copy: one that cannot be written to would be another type to the compiler, and the kernel compiled twice.
+        return np.broadcast_to(odds, (num_envs, odds.shape[1])).copy()
 
     def for_envs(self, envs: slice, num_envs: int) -> "Game":
         """Return the game of some of N environments."""

@@ -4,21 +4,14 @@ A mixture is written b_line:0.5,runs/red:0.5, on the command line as in files; `
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from fixfirst.base import errors
 from fixfirst.game import attacker_files
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import Scenario
-from fixfirst.game.state import LEARNED, RedAgent
+from fixfirst.game.state import RedAgent
 
-_MOST_NUMBERS = 256  # of attackers: a byte in a state
 _ALIASES = {  # CybORG's class names and the spellings met in the field, all in lower case
     "bline": "b_line",
     "b_lineagent": "b_line",
@@ -28,12 +21,21 @@ _ALIASES = {  # CybORG's class names and the spellings met in the field, all in 
 }
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """Red agents and how often each is met. A single name is a mixture of one."""
+class Mixture(str):
+    """Red agents and how often each is met: a string as files have it, in our own spelling and with seals, parsed once.
 
-    text: str  # in our own spelling, with the seals of learned attackers: so files have it
-    weights: Mapping[str, float] = field(compare=False, repr=False)  # by the name of an agent
+    A single name is a mixture of one. weights: by the name of an agent.
+    """
+
+    weights: dict[str, float]
+
+    def __new__(cls, text: str, weights: dict[str, float]) -> "Mixture":
+        mixture = super().__new__(cls, text)
+        mixture.weights = weights
+        return mixture
+
+    def __getnewargs__(self) -> Any:  # for copies, also in other processes
+        return str(self), self.weights
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -47,11 +49,13 @@ class Mixture:
         return all(name.upper() in RedAgent.__members__ for name in self.weights)
 
 
-def parse_mixture(text: Any, scenario: Scenario | None = None) -> Mixture:
+def parse_mixture(text: Any, scenario: Scenario) -> Mixture:
     """Return the mixture that a name, or names with weights, stand for, in any spelling that we know.
 
-    scenario: where it is played; learned attackers then get the beginning of their hash: runs/red -> runs/red@1a2b3c4d.
+    scenario: where it is played; learned attackers get the beginning of their hash: runs/red -> runs/red@1a2b3c4d.
     """
+    if isinstance(text, Mixture):
+        return text
     if not isinstance(text, str):
         raise errors.WorldError(f"a red agent is given by name, got {text!r}")
     mixture = f"red agent mixture {text!r}"
@@ -64,21 +68,15 @@ def parse_mixture(text: Any, scenario: Scenario | None = None) -> Mixture:
         try:
             value = float(weight) if colon else 1.0
         except ValueError:
-            raise errors.WorldError(f"weight {weight!r} in {mixture} is not a number") from None
-        if not (math.isfinite(value) and value >= 0):
+            value = math.nan
+        if not 0 <= value < math.inf:
             raise errors.WorldError(f"weight {weight} in {mixture} must be a finite number, at least 0")
         agent = _agent(name, scenario)
         weights[agent] = weights.get(agent, 0.0) + value
         spelled.append(agent + colon + weight.strip())
-    total = sum(weights.values())
-    if not math.isfinite(total):
-        raise errors.WorldError(f"the weights of {mixture} are too large to be compared")
-    if total <= 0:
-        raise errors.WorldError(f"the weights of {mixture} sum to 0; at least one must be positive")
-    return Mixture(",".join(spelled), MappingProxyType(weights))
-
-
-mixture_of = lru_cache(maxsize=1024)(parse_mixture)  # of a text that was parsed before: worlds ask again and again
+    if not 0 < sum(weights.values()) < math.inf:
+        raise errors.WorldError(f"the weights of {mixture} must have a finite sum above 0")
+    return Mixture(",".join(spelled), weights)
 
 
 def names_listed(text: str) -> list[str]:
@@ -91,35 +89,8 @@ def script_names() -> tuple[str, ...]:
     return (*(agent.name.lower() for agent in RedAgent), *own_agents())
 
 
-def learned_in(mixtures: Sequence[Mixture]) -> tuple[str, ...]:
-    """Return the learned attackers of mixtures in the order of their numbers, which begin with LEARNED."""
-    learned = tuple(dict.fromkeys(name for mixture in mixtures for name in mixture.learned))
-    if LEARNED + len(learned) > _MOST_NUMBERS:
-        raise errors.WorldError(f"at most {_MOST_NUMBERS - LEARNED} learned attackers can be named, got {len(learned)}")
-    return learned
-
-
-def red_odds(mixtures: Sequence[Mixture], num_envs: int) -> np.ndarray:
-    """Return cumulative probabilities [N, 4 and own ones] of the red agents, by their numbers; learned ones come last."""
-    if len(mixtures) not in (1, num_envs):
-        raise errors.WorldError(
-            f"{len(mixtures)} red agents given for {num_envs} environments; give one, or one per environment"
-        )
-    scripts, learned = script_names(), learned_in(mixtures)
-    numbers = {name: number for number, name in enumerate(scripts)}
-    numbers |= {name: LEARNED + number for number, name in enumerate(learned)}
-    rows = np.zeros((len(mixtures), LEARNED + len(learned) if learned else len(scripts)))
-    for row, mixture in zip(rows, mixtures, strict=True):
-        for name, weight in mixture.weights.items():
-            row[numbers[name]] += weight
-    odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
-    odds[:, -1] = 1.0  # rounding must not leave a gap
-    # A copy: one that cannot be written to would be another type to the compiler, and the kernel compiled twice.
-    return np.broadcast_to(odds, (num_envs, odds.shape[1])).copy()
-
-
-def _agent(name: str, scenario: Scenario | None) -> str:
-    """Return the name of a script in our own spelling; or of a learned attacker, sealed if the scenario is given."""
+def _agent(name: str, scenario: Scenario) -> str:
+    """Return the name of a script in our own spelling, or of a learned attacker, sealed."""
     name = name.strip()
     script = _ALIASES.get(name.lower(), name.lower())
     if script in script_names():
@@ -130,4 +101,4 @@ def _agent(name: str, scenario: Scenario | None) -> str:
             "RedMeanderAgent, SleepAgent), a mixture such as b_line:0.5,meander:0.5, or a learned one: "
             f"{', '.join(attacker_files.shipped_reds())}, or the folder of its files"
         )
-    return name if scenario is None else attacker_files.sealed(name, scenario)
+    return attacker_files.sealed(name, scenario)

@@ -9,25 +9,23 @@ What can go wrong, and what happens then:
 - a worker dies: its pipe ends, noticed at once while waiting for it, else at the next call;
 - a worker hangs: WorkerError after `timeout_s`;
 - this process dies, however: the workers see it and end themselves.
-After any of these no process is left, and the memory goes with the last one that uses it: it has no name.
+After any of these no process is left, and the memory goes with the last one that uses it: it is a file without a name.
 """
 
 import contextlib
+import ctypes
 import math
-import mmap
-import os
 import signal
-import tempfile
 import traceback
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from multiprocessing import get_context, reduction
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import IO, Any
+from multiprocessing.sharedctypes import RawArray
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +42,6 @@ _INPUTS: Mapping[str, tuple[tuple[int, ...], type]] = {
     "episodes": ((), np.int64),
     "mask": ((), np.bool_),
 }
-_CACHE_LINE = 64
 
 MakeWorld = Callable[..., BaseWorld]  # (game, num_envs, **options of a world); must be importable by a new process
 
@@ -69,33 +66,28 @@ class WorkerWorld(BaseWorld):
         **options: Any,
     ):
         n = arguments.check_int("num_envs", num_envs)
-        num_workers = min(
-            n, jobs.available_cores() if num_workers is None else arguments.check_int("num_workers", num_workers)
-        )
+        num_workers = jobs.available_cores() if num_workers is None else arguments.check_int("num_workers", num_workers)
+        num_workers = min(n, num_workers)
         if timeout_s is not None and not timeout_s > 0:
             raise errors.WorldError(f"timeout_s must be a positive number of seconds, or None, got {timeout_s!r}")
-        memory = _new_memory(_layout(n, game.scenario)[0])
-        try:
-            shared = _views(memory, n, game.scenario)
-            super().__init__(game, n, autoreset=autoreset, **options | {"arrays": shared})
-            self._inputs = {name: shared[name] for name in _INPUTS}
-            crowd = max(1.0, num_workers / jobs.available_cores())  # that many start on one core
-            self.timeout_s = None if timeout_s is None else timeout_s * crowd
-            self._workers: list[_WorldProcess] = []
-            self._end = weakref.finalize(self, _end_workers, self._workers)
-            for rows in _shares(n, num_workers):
-                world = partial(make, game.for_envs(rows, n), autoreset=autoreset, env_ids=self.env_ids[rows])
-                try:
-                    self._workers.append(_start_worker(rows, world, memory, n, game.scenario))
-                except OSError as e:
-                    number = f"{len(self._workers) + 1} of {num_workers}"
-                    self._end()
-                    raise errors.WorkerError(
-                        f"worker {number} cannot be started ({e.strerror}); ask for fewer workers"
-                    ) from e
-        finally:
-            memory.close_file()
+        memory = RawArray(ctypes.c_byte, _layout(n, game.scenario)[0])
+        shared = _arrays_in(memory, n, game.scenario)
+        super().__init__(game, n, autoreset=autoreset, **options | {"arrays": shared})
+        self._inputs = {name: shared[name] for name in _INPUTS}
+        self._workers: list[_WorldProcess] = []
+        self._end = weakref.finalize(self, _end_workers, self._workers)
+        bounds = [n * w // num_workers for w in range(num_workers + 1)]
+        for rows in map(slice, bounds, bounds[1:]):
+            world = partial(make, game.for_envs(rows, n), autoreset=autoreset, env_ids=self.env_ids[rows])
+            try:
+                self._workers.append(_start_worker(rows, world, memory, n, game.scenario))
+            except OSError as e:
+                number = f"{len(self._workers) + 1} of {num_workers}"
+                self._end()
+                raise errors.WorkerError(f"worker {number} cannot be started ({e.strerror}); ask for fewer workers") from e
         self.num_workers = num_workers
+        crowd = max(1.0, num_workers / jobs.available_cores())  # that many start on one core
+        self.timeout_s = None if timeout_s is None else timeout_s * crowd
         self.variant = self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")[0]
         self.timeout_s = timeout_s
 
@@ -199,74 +191,29 @@ def _end_workers(workers: list[_WorldProcess]) -> None:
     workers.clear()
 
 
-def _shares(num_envs: int, num_workers: int) -> Iterator[slice]:
-    """Rows of each worker; sizes differ by at most one."""
-    bounds = [num_envs * w // num_workers for w in range(num_workers + 1)]
-    return (slice(start, stop) for start, stop in pairwise(bounds))
-
-
-# ---------------------------------------------------------------- shared memory
-
-
-class _Memory:
-    """Shared memory without a name: it lives as long as someone uses it, and nothing can be left behind.
-
-    It reaches a new process as an open file, along with the arguments of its main function.
-    """
-
-    def __init__(self, file: IO[bytes], size: int):
-        self._file, self._size = file, size
-        self.map = mmap.mmap(file.fileno(), size)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _received_memory, (self._size, reduction.DupFd(self._file.fileno()))
-
-    def close_file(self) -> None:
-        """Keep the memory, let go of the file."""
-        self._file.close()
-
-
-def _new_memory(size: int) -> _Memory:
-    if hasattr(os, "memfd_create"):
-        file: IO[bytes] = os.fdopen(os.memfd_create("fixfirst"), "r+b")
-    else:
-        file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close_file`
-    file.truncate(size)
-    return _Memory(file, size)
-
-
-def _received_memory(size: int, descriptor: Any) -> _Memory:
-    memory = _Memory(os.fdopen(descriptor.detach(), "r+b"), size)
-    memory.close_file()
-    return memory
-
-
 def _layout(num_envs: int, scenario: Scenario) -> tuple[int, dict[str, tuple[int, tuple[int, ...], type]]]:
-    """Return the size of the segment, and (offset, shape, dtype) of every array in it."""
-    size, places = 0, {}
+    """Return the size of the memory, and (offset, shape, dtype) of every array in it."""
+    size, arrays = 0, {}
     for name, (row, dtype) in {**shown_arrays(scenario), **_INPUTS}.items():
         shape = (num_envs, *row)
-        places[name] = (size, shape, dtype)
-        size += -(-math.prod(shape) * np.dtype(dtype).itemsize // _CACHE_LINE) * _CACHE_LINE
-    return size, places
+        arrays[name] = (size, shape, dtype)
+        size += -(-math.prod(shape) * np.dtype(dtype).itemsize // 8) * 8  # each begins where any type may
+    return size, arrays
 
 
-def _views(memory: _Memory, num_envs: int, scenario: Scenario) -> dict[str, np.ndarray]:
+def _arrays_in(memory: Any, num_envs: int, scenario: Scenario) -> dict[str, np.ndarray]:
     """Return the arrays in the memory; each keeps it alive."""
-    _, places = _layout(num_envs, scenario)
-    return {n: np.ndarray(shape, dtype, memory.map, offset) for n, (offset, shape, dtype) in places.items()}
-
-
-# ---------------------------------------------------------------- in the worker
+    arrays = _layout(num_envs, scenario)[1]
+    return {name: np.ndarray(shape, dtype, memory, offset) for name, (offset, shape, dtype) in arrays.items()}
 
 
 def _serve(
-    pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: _Memory, num_envs: int, scenario: Scenario
+    pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: Any, num_envs: int, scenario: Scenario
 ) -> None:
     """Live as a worker: build the world, answer commands until the pipe ends."""
     jobs.follow_parent()
     try:
-        shared = {name: view[rows] for name, view in _views(memory, num_envs, scenario).items()}
+        shared = {name: view[rows] for name, view in _arrays_in(memory, num_envs, scenario).items()}
         world = make(rows.stop - rows.start, arrays={name: shared[name] for name in shown_arrays(scenario)})
         pipe.send((False, world.variant))
         while (command := _next(pipe)) is not None:
@@ -279,7 +226,7 @@ def _serve(
                 world.begin(shared["mask"].copy(), seeds, shared["episodes"])
                 pipe.send((False, None))
     except Exception:
-        with contextlib.suppress(OSError):  # nobody is there to be told
+        with contextlib.suppress(OSError):  # of a parent that is gone
             pipe.send((True, traceback.format_exc()))
 
 
