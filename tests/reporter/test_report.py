@@ -30,7 +30,7 @@ from fixfirst.base.tables import Table
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import curves, figures, groups, row_figure
-from fixfirst.reporter.markdown import escaped
+from fixfirst.reporter.page import escaped
 from fixfirst.reporter.readable_run import read_run
 from fixfirst.reporter.report import expand_run_folders, report, report_document
 from fixfirst.runs.manifest import locked
@@ -137,10 +137,10 @@ def test_the_report_of_each_kind_of_run_says_what_was_approved(kind, tmp_path, m
 def test_a_winner_is_called_one_only_if_it_is_told_from_all_others(tmp_path):
     clear = (TRIALS[0], TRIALS[1], (2, ALIKE, "accepted", -16.0, 0.1, 0.97, 0.95, 200, 1))
     document = words_of(write_search(tmp_path / "run", clear))
-    assert "It is better than each of the other 2 accepted orders, at 95 % confidence." in document.answer
+    assert document.answer[0].startswith(f"Best order (95 % confidence): {BEST}, return -14.00 ")
     assert document.lead == "The best of 3 accepted orders:" and document.headline == tuple(BEST.split(" > "))
     document = words_of(write_search(tmp_path / "one", TRIALS[:1]))
-    assert "It is the only order that passed the gate, so there is nothing to compare it with." in document.answer
+    assert document.lead == "The only order that passed the gate:" and "Only one order passed the gate" in document.answer[0]
 
 
 def test_without_an_accepted_order_there_is_no_best_one_and_a_dead_worker_leaves_no_numbers(tmp_path):
@@ -206,23 +206,26 @@ def test_runs_that_differ_only_in_seed_are_a_group_named_by_what_differs_and_a_s
 def test_thinned_curves_keep_lowest_and_highest_and_never_mix_trials():
     values = np.array([-5.0, -3.0, -1.0, -9.0, np.nan, -7.0])
     curve = curves.thinned(np.arange(1.0, 7.0), values, np.array([0, 0, 0, 1, 1, 1]), most=3)
-    assert curve.mean.tolist() == [-4.0, -1.0, -8.0] and curve.group.tolist() == [0, 0, 1]
-    assert (curve.low.tolist(), curve.high.tolist()) == ([-5.0, -1.0, -9.0], [-3.0, -1.0, -7.0])
+    trials, _, means, lowest, highest = curve.tolist()
+    assert means == [-4.0, -1.0, -8.0] and trials == [0, 0, 1]
+    assert (lowest, highest) == ([-5.0, -1.0, -9.0], [-3.0, -1.0, -7.0])
 
 
 def test_each_training_of_a_search_has_its_learning_curves(answered):
     """Best return and price of the dearest swap after each round, as rounds.csv has them."""
     run = read_run(answered)
     swap = run.answer.swaps[0]
-    courses = curves.training_courses(run, run.answer.rounds, (swap.first, swap.second))
-    assert [course.number for course in courses] == sorted({row.replicate for row in run.rounds})
-    for course in courses:
-        own = [row for row in run.rounds if row.replicate == course.number]
-        assert list(course.best) == [max(row.mean for row in own if row.round == r) for r in sorted({o.round for o in own})]
-        assert course.is_dropped == (max(row.round for row in own) < len(run.answer.rounds))
-        assert course.episodes == run.answer.rounds[: len(course.best)]
+    rows = curves.trainings_table(run, run.answer.rounds, (swap.first, swap.second)).dicts()
+    assert {row["training"] for row in rows} == {row.replicate for row in run.rounds}
+    for number in {row["training"] for row in rows}:
+        own = [row for row in run.rounds if row.replicate == number]
+        drawn = [row for row in rows if row["training"] == number]
+        best = [max(row.mean for row in own if row.round == r) for r in sorted({o.round for o in own})]
+        assert [row["best_return"] for row in drawn] == best
+        assert {row["dropped"] for row in drawn} == {max(row.round for row in own) < len(run.answer.rounds)}
+        assert tuple(row["episodes"] for row in drawn) == run.answer.rounds[: len(drawn)]
     # Prices of the search after its last round are the mean of those of its trainings.
-    last = [course.prices[-1] for course in courses if not course.is_dropped]
+    last = [row["price"] for row in rows if row["episodes"] == run.answer.rounds[-1]]
     assert np.mean(last) == pytest.approx(swap.history[-1])
 
 
@@ -399,7 +402,7 @@ def test_a_figure_draws_no_more_than_a_reader_can_look_at(monkeypatch):
     marks = [row_figure.Mark(row, 1.0, f"mark {row}") for row in (0, 0, 1, 1, 2, 7)]
     drawn = row_figure.rows_figure("x", table, marks, "label")
     assert drawn.svg.count("<title>mark") == 4 and "row 2" in drawn.svg and "row 3" not in drawn.svg
-    assert len(drawn.numbers.rows) == 8
+    assert len(drawn.table.rows) == 8
 
 
 # ---------------------------------------------------------------- the command

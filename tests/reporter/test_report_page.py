@@ -49,7 +49,7 @@ def test_the_page_has_the_numbers_of_the_ledger_also_without_javascript(visit, p
     best = max((trial for trial in trials if trial.accepted), key=lambda trial: trial.earned)
     for javascript in (True, False):
         there = visit(page, javascript=javascript).page
-        earned = re.search(r"earned (−[\d.]+) per episode", there.inner_text("#answer"))[1]
+        earned = re.search(r"return (−[\d.]+) ", there.inner_text("#answer"))[1]
         assert float(earned.replace("−", "-")) == best.earned
         table = dict(zip(cells(there, 1), cells(there, 2), strict=True))
         assert table == {t.workflow: f"{t.earned:.2f}".replace("-", "−") for t in trials}

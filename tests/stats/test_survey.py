@@ -9,7 +9,7 @@ from late import Late
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme
-from fixfirst.reporter.figures import tallies as tallies_figure
+from fixfirst.reporter import figures
 from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Adaptive
 
@@ -76,11 +76,11 @@ def test_a_rule_is_counted_where_it_holds_where_it_is_wrong_and_where_that_is_op
 def test_that_no_order_matters_is_counted_like_a_rule_and_drawn_beside_the_others():
     """In three of four decided networks some order matters; the rows are those of the table, rule by rule."""
     together = survey_of((GOOD, {}), (GOOD, {}), (SMALL, {}), (WRONG, {}), (WIDE, {}))
-    *rules, none = together.survey.all_tallies
+    *_, none = together.survey.all_tallies
     assert (none.rule, none.holds, none.told, none.open) == ("no order matters", 0, 3, 2)
     assert str(none) == "in 0 of 3 decided networks against b_line (95 %: 0 to 71 %; open in 2)"
-    drawn = tallies_figure([*rules, none], together.survey.table())
-    head, *lines = drawn.numbers.cells()
+    drawn = figures.rules(together.survey.table())
+    head, *lines = drawn.table.cells()
     assert [line[0] for line in lines] == [rule.name for rule in together.survey.rules[1:]] + ["no order matters"]
     assert head[3:7] == ["worth", "harmless", "wrong", "open"] and lines[1][2:7] == [
         "3 of 4 (19 to 99 %)",

@@ -71,7 +71,7 @@ def report_command(
 
         with suppress(errors.FixfirstError, OSError):  # the report says what is wrong with the run, and how to get the page
             watch.write_missing_why(runs[0])
-    written = report.report(runs, out, figures=figures, form=form, say=say)
+    written = report.report(runs, out, figures=figures, form=form)
     while follow and written.document.running:
         if open_it:
             open_page(written.path)

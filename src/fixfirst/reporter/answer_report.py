@@ -1,18 +1,17 @@
 """The reports of a search that answers with a rule: one that is finished, one that still runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.base.tables import INTERVAL, Table, interval, plain
-from fixfirst.orders.order import Workflow
+from fixfirst.base.tables import INTERVAL, Column, Table, interval, plain
 from fixfirst.reporter import curves, figures, texts
 from fixfirst.reporter.document import Document, Section, describe_game, describe_world, pairs_table, run_document
 from fixfirst.reporter.verdicts import some
 from fixfirst.runs import layout
 from fixfirst.runs.run import Run
-from fixfirst.stats import pricing
 from fixfirst.stats.answer import Answer
 
 
@@ -61,30 +60,28 @@ def _swap_sections(answer: Answer) -> list[Section]:
     """Show what each swap is worth, and how that went over training."""
     if not answer.swaps:
         return []
-    table = answer.swaps_table()
-    # A swap may be known from a later round on.
-    prices = {
-        s.name: list(zip(answer.rounds[len(answer.rounds) - len(s.history) :], s.history, strict=True)) for s in answer.swaps
-    }
-    dear, falling = answer.swaps[0], {s.name for s in answer.swaps if s.falling}
+    table, dear = answer.swaps_table(), answer.swaps[0]
     why = [texts.SETTLED]
     if dear.history:
         ends = {"name": dear.name, "last": plain(dear.history[-1]), "price": plain(dear.price)}
         why.append(texts.COURSE_AND_PRICE.format(**ends))
+    names = [f"{swap.name} (so far)" if swap.falling else swap.name for swap in answer.swaps]
+    histories = [(None,) * (len(answer.rounds) - len(s.history)) + s.history for s in answer.swaps]  # known from when on
+    prices = Table(("training_episodes", *names), tuple(zip(answer.rounds, *histories, strict=True)))
     return [
         Section("What each swap is worth", (texts.SWAPS,), (figures.swaps("swaps", table, answer.margin),), (table,)),
-        Section("Did it settle?", tuple(why), (curves.swap_prices(prices, falling, "episodes"),)),
+        Section("Did it settle?", tuple(why), (curves.swap_prices(prices, "episodes"),)),
     ]
 
 
 def _curve_sections(run: Run, answer: Answer) -> list[Section]:
     """Show every training by itself."""
     swap = answer.swaps[0] if answer.swaps else None
-    courses = curves.training_courses(run, answer.rounds, None if swap is None else (swap.first, swap.second))
-    if not courses:
+    table = curves.trainings_table(run, answer.rounds, None if swap is None else (swap.first, swap.second))
+    if not table.rows:
         return []
     text = (texts.CURVES, *(() if swap is None else (texts.CURVES_PRICE.format(name=swap.name),)))
-    return [Section("Learning curves", text, (curves.replicates(courses, "" if swap is None else swap.name),))]
+    return [Section("Learning curves", text, (curves.trainings(table, "" if swap is None else swap.name),))]
 
 
 def _why_sections(answer: Answer) -> list[Section]:
@@ -94,11 +91,10 @@ def _why_sections(answer: Answer) -> list[Section]:
     swap = answer.that_matter[0]
     title = f"What {swap.second} before {swap.first} costs more, part by part"
     rows = tuple((part.name, part.price, part.low, part.high) for part in swap.parts)
-    shown = ("part", "points an episode", INTERVAL)
-    parts = Table(("part", "points an episode", "low", "high"), rows, shown, title)
+    parts = Table(("part", "points", "low", "high"), rows, ("part", Column("points", "points an episode"), INTERVAL), title)
     label = f"points an episode that {swap.second} before {swap.first} costs more"
-    figure = figures.differences("parts", parts, "points an episode", label)
-    whole = Table(parts.columns, (*rows, ("all together", swap.price, swap.low, swap.high)), shown, title)
+    figure = figures.differences("parts", parts, "points", label)
+    whole = replace(parts, rows=(*rows, ("all together", swap.price, swap.low, swap.high)))
     return [Section("Why", (texts.WHY_IT_COSTS,), (figure,), (whole,))]
 
 
@@ -123,64 +119,55 @@ def _orders_section(answer: Answer) -> Section:
 def how_section(answers: Sequence[Answer]) -> Section:
     """Say how it was measured: of several searches the sum of episodes, else the smallest and the largest number."""
     of_each = "" if len(answers) == 1 else ", of each search"
-    dropped = ((("why the others were dropped", answers[0].trainings),) if answers[0].dropped else ()) if not of_each else ()
-    facts = (
-        ("trainings that began" + of_each, _span([a.num_trainings for a in answers], str)),
-        ("trainings that count" + of_each, _span([a.replicates for a in answers], str)),
-        *dropped,
+    facts = [
+        ("trainings that began" + of_each, _span([a.num_trainings for a in answers])),
+        ("trainings that count" + of_each, _span([a.replicates for a in answers])),
         ("training episodes, of all", f"{sum(a.episodes for a in answers):,}"),
-        ("rounds", _span([len(a.rounds) for a in answers], str)),
-        ("standard deviation between two trainings", _span([a.spread for a in answers], plain)),
-        ("margin", _span([a.margin for a in answers], plain)),
-    )
+        ("rounds", _span([len(a.rounds) for a in answers])),
+        ("standard deviation between two trainings", _span([a.spread for a in answers])),
+        ("margin", _span([a.margin for a in answers])),
+    ]
+    if not of_each and answers[0].dropped:
+        facts.insert(2, ("why the others were dropped", answers[0].trainings))
     return Section("How it was measured", (texts.HOW,), tables=(pairs_table("In numbers", facts),))
 
 
-def _span(values: Sequence[float], write: Callable[[float], str]) -> str:
-    low, high = write(min(values)), write(max(values))
+def _span(values: Sequence[float]) -> str:
+    low, high = plain(min(values)), plain(max(values))
     return low if low == high else f"{low} to {high}"
 
 
 def running_report(run: Run) -> Document:
     """Build the report of a search that has not ended: what is known after the last complete round."""
-    last = max(row.round for row in run.rounds)
-    trainings = len({row.replicate for row in run.rounds if row.round == last})
-    prices = _prices_so_far(run, last)
-    best = sorted(_means(run, last).items(), key=lambda entry: -entry[1])
-    answer = [f"After {some(last, 'round')} of {some(trainings, 'training')}; {describe_game(run)}."]
-    if prices:
-        listed = ", ".join(f"{name} {plain(points[-1][1])}" for name, points in prices.items())
+    means: dict[int, dict[str, list[float]]] = {}  # round -> order -> of each training
+    for row in run.rounds:
+        means.setdefault(row.round, {}).setdefault(row.workflow, []).append(row.mean)
+    best = sorted(((order, float(np.mean(m))) for order, m in means[max(means)].items()), key=lambda entry: -entry[1])
+    count, trainings = max(means), max(map(len, means[max(means)].values()))
+    answer = [f"After {some(count, 'round')} of {some(trainings, 'training')}; {describe_game(run)}."]
+    prices = _prices_so_far(run, {n: {order: float(np.mean(m)) for order, m in means[n].items()} for n in sorted(means)})
+    if names := prices.columns[1:]:
+        listed = ", ".join(f"{name} {plain(price)}" for name, price in zip(names, prices.rows[-1][1:], strict=True))
         answer.append(f"Prices so far, in points an episode: {listed}. They may still fall.")
-    table = pairs_table(f"{some(len(best), 'order')} known", best, ("order", "return so far"))
-    drawn = (curves.swap_prices(prices, (), "rounds"),) if prices else ()
+    table = pairs_table(f"{some(len(best), 'order')} tried", best, ("order", "return so far"))
+    drawn = (curves.swap_prices(prices, "rounds"),) if names else ()
     return run_document(
         run,
         question=texts.QUESTION,
         lead="",
         headline=("No answer yet.",),
-        figures_of_merit=((str(last), "rounds are complete"), (plain(best[0][1]), "return so far under the best order")),
+        figures_of_merit=((str(count), "rounds are complete"), (plain(best[0][1]), "return so far under the best order")),
         answer=tuple(answer),
         sections=[Section("What each swap seems to be worth so far", (texts.SO_FAR,), drawn, (table,))],
     )
 
 
-def _means(run: Run, after: int) -> dict[str, float]:
-    """Return what every order earned after a round, over replicates."""
-    values: dict[str, list[float]] = {}
-    for row in run.rounds:
-        if row.round == after:
-            values.setdefault(row.workflow, []).append(row.mean)
-    return {order: float(np.mean(of_order)) for order, of_order in values.items()}
-
-
-def _prices_so_far(run: Run, last: int) -> dict[str, list[tuple[int, float]]]:
-    """Return the price of each swap after each round in which it was known."""
-    prices: dict[str, list[tuple[int, float]]] = {}
-    for after in range(1, last + 1):
-        means = _means(run, after)
-        orders = [Workflow.parse(text, run.scheme) for text in means]
-        for swap in pricing.price_swaps(orders, np.array([list(means.values())]), range(run.scheme.size)) if orders else ():
+def _prices_so_far(run: Run, means: Mapping[int, Mapping[str, float]]) -> Table:
+    """Return the price of each swap, a column each, after each round. means: of each order, after each round."""
+    prices: dict[str, dict[int, float]] = {}
+    for after, of_orders in means.items():
+        for swap in curves.prices_of(run, of_orders):
             turned = swap.turned()
             swap = turned if turned.name in prices else swap
-            prices.setdefault(swap.name, []).append((after, swap.price))
-    return prices
+            prices.setdefault(swap.name, {})[after] = swap.price
+    return Table(("round", *prices), tuple((n, *(of_swap.get(n) for of_swap in prices.values())) for n in means))

@@ -1,6 +1,6 @@
 """The report of several runs of any kind side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, interval, plain
@@ -22,36 +22,59 @@ def comparison_report(runs: Sequence[Run], skipped: Sequence[str]) -> Document:
         worlds.setdefault(describe_game(group.runs[0]), []).append(group)
     sections: list[Section] = []
     answer: list[str] = []
+    verdicts_: list[str] = []
     for world, comparable in worlds.items():
-        where = f": {world}" if len(worlds) > 1 else ""
+        where, members = f": {world}" if len(worlds) > 1 else "", [run for group in comparable for run in group.runs]
         ranking = _ranking(comparable)
+        seeds = {
+            group.label: _across_seeds(group) for group in comparable if group.runs[0].is_separate and len(group.runs) > 1
+        }
+        against = f"against {members[0].config.get('red_agent', 'unknown')} " if where else ""
+        if verdict := _verdict(members, ranking, seeds if len(comparable) == 1 else {}):
+            verdicts_.append(f"{against}{verdict}")
         if ranking.rows:
             answer += [f"R{where[3:]}:"] if where else []
-            answer += [_describe_group(row) for row in ranking.dicts()]
-            members = [run for group in comparable for run in group.runs]
+            for name, mean, low, high, count in ranking.rows:
+                between = "" if low is None else f" {interval(low, high)}"
+                answer.append(f"{name}: {plain(mean)} per episode{between}, {some(count, 'run')}.")
             answer += [f"{run.name}: {run.answer.sentences[0]}" for run in members if run.answer is not None]
             sections.append(Section(f"Final return{where}", (texts.GROUPS,), tables=(ranking,)))
-        sections += _seeds_sections(comparable)
-        logged = [run for group in comparable for run in group.runs if len(run.updates)]
-        if len(logged) > 1:
+        for label, compared in seeds.items():
+            text = (verdicts.verdict_over_seeds(compared), texts.ACROSS_SEEDS)
+            sections.append(Section(f"Across seeds: {label}", text, tables=(compared.table(),)))
+        if len(logged := [run for run in members if len(run.updates)]) > 1:
             sections.append(Section(f"Learning curves{where}", (texts.LEARNING_READING,), (curves.learning(logged),)))
     sections += [_runs_section(groups, runs), *_difference_sections(groups)]
     of_run: dict[str, list[str]] = {}
     for run in runs:
-        for text in run.missing:
-            of_run.setdefault(text, []).append(run.name)
-    missing = [*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())]
+        for note in run.missing:
+            of_run.setdefault(note, []).append(run.name)
     apart = "; those against different red agents, or in different variants, cannot be compared" if len(worlds) > 1 else ""
+    headline = "; ".join(map(errors.printable, verdicts_)) or f"{some(len(groups), 'group')}, no result yet"
     return Document(
         title=f"fixfirst: {some(len(runs), 'run')} compared",
         question="How do these runs compare?",
         lead=f"{some(len(runs), 'run')} in {some(len(groups), 'group')}{apart}:",
-        headline=(_verdict(worlds),),
+        headline=(f"{headline[0].upper()}{headline[1:]}.",),
         answer=tuple(answer) or ("None of the runs has a final return yet.",),
-        missing=tuple(missing),
+        missing=(*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())),
         sections=(*sections, *glossary_sections(texts.GLOSSARY + texts.GLOSSARY_OF_SEVERAL)),
         running=any(run.status == manifest.RUNNING for run in runs),
     )
+
+
+def _verdict(runs: Sequence[Run], ranking: Table, seeds: Mapping[str, across_seeds.Comparison]) -> str:
+    """Say of one world in a line the rule that its searches share, or what the best group earns."""
+    if answers := [run.answer for run in runs if run.answer is not None]:
+        rule = agreement.Agreement.of(answers).rule
+        return f"{rule[0].lower()}{rule[1:]}"
+    for compared in seeds.values():
+        shared = None if compared.ranking is None else verdicts.shared_rule(compared.ranking)
+        return shared or "no order is shown to be better than another"
+    if not ranking.rows:
+        return ""
+    label, mean, *_ = ranking.rows[0]
+    return f"{plain(mean)} per episode{f' with {label}' if len(ranking.rows) > 1 else ''}"
 
 
 def final_return(run: Run) -> float | None:
@@ -73,46 +96,6 @@ def _ranking(groups: Sequence[RunGroup]) -> Table:
     lines.sort(key=lambda line: -line[1])
     shown = ("group", Column("mean", "mean return"), INTERVAL, "runs")
     return Table(("group", "mean", "low", "high", "runs"), tuple(lines), shown, "Final return")
-
-
-def _describe_group(row: dict[str, object]) -> str:
-    between = "" if row["low"] is None else f" {interval(row['low'], row['high'])}"  # type: ignore[arg-type]
-    few = " (two seeds only: the interval says little)" if row["runs"] == 2 else ""
-    return f"{row['group']}: {plain(row['mean'])} per episode{between}{few}, {some(row['runs'], 'run')}."  # type: ignore[arg-type]
-
-
-def _verdict(worlds: dict[str, list[RunGroup]]) -> str:
-    """Say of each world in a line the rule that its searches share, or what the best group earns."""
-    texts_of_worlds = []
-    for groups in worlds.values():
-        red = f"against {groups[0].runs[0].config.get('red_agent', 'unknown')} " if len(worlds) > 1 else ""
-        ranking, answers = _ranking(groups).rows, [r.answer for g in groups for r in g.runs if r.answer is not None]
-        if answers:
-            rule = agreement.Agreement.of(answers).rule
-            texts_of_worlds.append(f"{red}{rule[0].lower()}{rule[1:]}")
-        elif len(groups) == 1 and len(groups[0].runs) > 1 and groups[0].runs[0].is_separate:
-            pooled = _across_seeds(groups[0]).ranking
-            shared = None if pooled is None else verdicts.rule_in_words(pooled)
-            texts_of_worlds.append(f"{red}{shared or 'no order is shown to be better than another'}")
-        elif ranking:
-            label, mean, *_ = ranking[0]
-            texts_of_worlds.append(f"{red}{plain(mean)} per episode{f' with {label}' if len(ranking) > 1 else ''}")
-    text = "; ".join(map(errors.printable, texts_of_worlds))
-    return f"{text[:1].upper()}{text[1:]}." if text else f"{some(sum(map(len, worlds.values())), 'group')}, no result yet."
-
-
-def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
-    """Say what the seeds of a search with a training per order show together, as its terminal said it."""
-    sections: list[Section] = []
-    for group in groups:
-        if group.runs[0].is_separate and len(group.runs) > 1:
-            compared = _across_seeds(group)
-            text = (
-                verdicts.verdict_over_seeds(compared),
-                *(() if sections else (texts.ACROSS_SEEDS,)),
-            )  # how to read it: once
-            sections.append(Section(f"Across seeds: {group.label}", text, tables=(compared.table(),)))
-    return sections
 
 
 def _across_seeds(group: RunGroup) -> across_seeds.Comparison:

@@ -12,7 +12,7 @@ from fixfirst.base import errors
 from fixfirst.base.tables import Table
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.scenario_names import scenario_named
-from fixfirst.reporter.figure import FigureData
+from fixfirst.reporter.figure import Figure
 from fixfirst.reporter.texts import AGAIN
 from fixfirst.runs import layout, manifest
 from fixfirst.runs.layout import RunFiles
@@ -23,7 +23,7 @@ from fixfirst.runs.run import Run
 class Section:
     title: str
     text: tuple[str, ...] = ()  # paragraphs
-    figures: tuple[FigureData, ...] = ()
+    figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     command: str | None = None  # to type
 
@@ -55,7 +55,7 @@ class Document:
     running: bool = False  # is somebody still working on it?
 
     @property
-    def figures(self) -> tuple[FigureData, ...]:
+    def figures(self) -> tuple[Figure, ...]:
         return tuple(figure for section in self.sections for figure in section.figures)
 
 

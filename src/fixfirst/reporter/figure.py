@@ -22,8 +22,8 @@ from fixfirst.base import files
 from fixfirst.base.tables import Table
 
 if TYPE_CHECKING:
+    from matplotlib import figure as matplotlib_figure
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # matplotlib takes a second to import: functions that draw import it themselves.
 
@@ -69,7 +69,7 @@ STYLE: dict[Any, Any] = {
 class Drawing:
     """A figure being drawn. `tips` are texts shown when the reader points at a mark, and what can be watched there."""
 
-    figure: "Figure"
+    figure: "matplotlib_figure.Figure"
     tips: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def tip(self, text: str, watch: str = "") -> str:
@@ -93,12 +93,12 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class FigureData:
-    """A figure and the numbers in it; drawn when somebody looks."""
+class Figure:
+    """A table that is drawn when somebody looks."""
 
     name: str  # of its files
     alt: str  # what it shows, for readers who cannot see it
-    numbers: Table
+    table: Table
     draw: Callable[[], Drawing]
 
     @cached_property
@@ -135,7 +135,7 @@ class FigureData:
     def write(self, folder: Path) -> list[Path]:
         """Write SVG, PNG and CSV files, and return their paths."""
         svg = self.svg.replace(INK, PRINTED_INK).encode("utf-8", "replace")
-        numbers = self.numbers.to_csv().encode("utf-8", "replace")
+        numbers = self.table.to_csv().encode("utf-8", "replace")
         for suffix, data in {"svg": svg, "png": self._drawing.save("png"), "csv": numbers}.items():
             files.write_atomically(folder / f"{self.name}.{suffix}", data)
         return [folder / f"{self.name}.{suffix}" for suffix in ("svg", "png", "csv")]
@@ -155,9 +155,9 @@ def drawing(height: float, *, rows: int = 1, **grid: Any) -> Iterator[tuple[Draw
     """Begin a figure and its axes, one above the other; height in inches."""
     with _style():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure as Canvas
 
-        figure = Figure(figsize=(WIDTH, height))
+        figure = Canvas(figsize=(WIDTH, height))
         FigureCanvasAgg(figure)
         yield Drawing(figure), figure.subplots(rows, **grid)
 

@@ -9,6 +9,8 @@ from fixfirst.reporter.verdicts import some
 from fixfirst.runs import matrix
 from fixfirst.runs.run import Run
 
+WORST, FRESH = "worst known attacker", "best fresh response"
+
 
 def league_report(run: Run) -> Document:
     """Build the report of a league."""
@@ -18,6 +20,16 @@ def league_report(run: Run) -> Document:
     if worst is not None:
         who = "a fresh response" if worst is last.fresh else f"attacker {worst.attacker} of round {worst.born}"
         merits.insert(0, (plain(worst.mean), f"return against the attacker that takes most, {who}: a lower bound"))
+    table = _course(rounds)
+    figure = curves.course(
+        "league",
+        table,
+        (*last.scripts, WORST, FRESH),
+        "What scripts, known attackers and fresh ones leave the defender after each round.",
+        unit="round {}",
+        x="round",
+        y="return of the defender",
+    )
     return run_document(
         run,
         question="How much does this defender lose to attackers who learn?",
@@ -26,7 +38,7 @@ def league_report(run: Run) -> Document:
         figures_of_merit=tuple(merits),
         answer=(f"After {last.in_words()}.",),
         sections=[
-            Section("Round by round", texts.LEAGUE_COURSE, (curves.league_course(rounds),), (_course(rounds),)),
+            Section("Round by round", texts.LEAGUE_COURSE, (figure,), (table,)),
             Section("Every defender and every attacker", (texts.LEAGUE_MATRIX,), tables=(_matrix(run),)),
         ],
     )
@@ -39,7 +51,7 @@ def _course(rounds: Sequence[matrix.Round]) -> Table:
         known, fresh = (None if row is None else row.mean for row in (each.known, each.fresh))
         start = None if each.fresh is None else each.fresh.start or None
         rows.append((each.round, each.updates, *each.scripts.values(), each.attackers, known, fresh, start))
-    columns = ("round", "updates", *rounds[0].scripts, "attackers", "worst known", "fresh response", "which began from")
+    columns = ("round", "updates", *rounds[0].scripts, "attackers", WORST, FRESH, "which began from")
     return Table(columns, tuple(rows), tuple(Column(name, name) for name in columns), "Round by round")
 
 

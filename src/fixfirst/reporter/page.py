@@ -1,10 +1,12 @@
-"""Documents as pages that need nothing else: figures, data, style and script are in them."""
+"""Documents as HTML pages that need nothing else (figures, data, style and script are in them), and as Markdown."""
 
 import contextlib
 import json
 import os
+import re
 import sys
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +17,8 @@ from fixfirst.runs import manifest
 
 _TEMPLATES = Path(__file__).parent
 _REFRESH_S = 10  # seconds after which the page of a running run looks for news
+# What Markdown, or the HTML inside it, would read as more than text.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
 def report_page(document: Document, here: Path) -> str:
@@ -26,10 +30,15 @@ def report_page(document: Document, here: Path) -> str:
         name: {"command": replay.command, "page": None if replay.page is None else address(replay.page, here)}
         for name, replay in document.replays.items()
     }
-    link = None if document.link is None else (document.link[0], address(document.link[1], here))
-    parts = {"link": link, "style": read_part("report.css"), "script": read_part("report.js"), "replays": as_data(replays)}
+    parts = {"style": read_part("report.css"), "script": read_part("report.js"), "replays": as_data(replays)}
     version = manifest.versions()["fixfirst"]
-    return fill("page.html", document=document, drawn=drawn, version=version, refresh_s=_REFRESH_S, **parts)
+    link = _link(document, here)
+    return fill("page.html", document=document, link=link, drawn=drawn, version=version, refresh_s=_REFRESH_S, **parts)
+
+
+def markdown(document: Document, pictures: Mapping[str, str], here: Path) -> str:
+    """Build the Markdown for the folder `here`. pictures: files of figures, seen from there; others are left out."""
+    return fill("page.md", document=document, link=_link(document, here), pictures=pictures)
 
 
 def read_part(name: str) -> Any:
@@ -51,14 +60,26 @@ def address(page: Path, here: Path) -> str:
     return quote(Path(os.path.relpath(page.resolve(), here.resolve())).as_posix())
 
 
+def _link(document: Document, here: Path) -> tuple[str, str] | None:
+    return None if document.link is None else (document.link[0], address(document.link[1], here))
+
+
+def escaped(text: str) -> str:
+    """Return a text on one line that Markdown shows as it is. A `&` is escaped too, so that `&lt;` stays what it is."""
+    return _SPECIAL.sub(r"\\\1", " ".join(typeset(text).split()).replace("&", "&amp;"))
+
+
 def fill(template: str, **parts: Any) -> str:
-    """Fill a template of ours with its parts; those that are not `Markup` are escaped."""
+    """Fill a template of ours with its parts; in HTML those that are not `Markup` are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=template.endswith(".html"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
     )
-    environment.filters["typeset"] = typeset
+    environment.filters |= {"typeset": typeset, "escaped": escaped}
     return environment.get_template(template).render(parts)
 
 

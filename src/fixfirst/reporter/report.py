@@ -1,9 +1,7 @@
 """`ff.report`: from run directories to report files. What can be read of a run is shown, and `missing` says the rest."""
 
-import os
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -13,8 +11,7 @@ from fixfirst.reporter.answer_report import answer_report, running_report
 from fixfirst.reporter.comparison_report import comparison_report
 from fixfirst.reporter.document import Document
 from fixfirst.reporter.league_report import league_report
-from fixfirst.reporter.markdown import markdown
-from fixfirst.reporter.page import report_page
+from fixfirst.reporter.page import address, markdown, report_page
 from fixfirst.reporter.readable_run import NothingYetError, read_run
 from fixfirst.reporter.study_report import study_report
 from fixfirst.reporter.trials_report import separate_report, training_report
@@ -23,7 +20,6 @@ from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.run import Run
 
 MOST_NOTES = 5  # about runs that cannot be shown
-SILENT_S = 2.0  # a report that takes longer says so
 Format = Literal["html", "md"]
 
 
@@ -58,13 +54,11 @@ def report(
     *,
     figures: str | Path | None = None,
     form: Format = "html",
-    say: Callable[[str], None] = lambda text: None,
 ) -> WrittenReport:
     """Write the report of a run, or the comparison of several; return what was written, and what it says.
 
     runs: run directories, or folders whose children are runs: they stand for all of them. out: RUN/report.html unless
-    given, and STUDY/report.html of a study. figures: a folder for every figure as SVG, PNG and CSV. say: is given a line
-    before anything that takes long.
+    given, and STUDY/report.html of a study. figures: a folder for every figure as SVG, PNG and CSV.
     RunDirError if there is nothing to show.
 
     For example:
@@ -85,7 +79,7 @@ def report(
         for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
             if place is not None:
                 place.mkdir(parents=True, exist_ok=True)
-        return _write(report_document(folders, out.parent), folders, out, figures, form, say)
+        return _write(report_document(folders, out.parent), folders, out, figures, form)
     except OSError as e:
         raise errors.RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
 
@@ -140,23 +134,13 @@ def _shortened(notes: list[str]) -> list[str]:
     return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more:,} more like these."]
 
 
-def _write(
-    document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format, say: Callable[[str], None]
-) -> WrittenReport:
-    """Write the page and the figures. say: is told if drawing takes long."""
-    started, announced = time.perf_counter(), False
-    written: list[Path] = []
-    for figure in document.figures if figures is not None or form == "html" else ():
-        if not announced and time.perf_counter() - started > SILENT_S:
-            announced = True
-            say("drawing figures")
-        written += [] if figures is None else figure.write(figures)
-        _ = figure.svg
+def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format) -> WrittenReport:
+    """Write the page and the figures."""
+    written = [path for figure in document.figures for path in figure.write(figures)] if figures is not None else []
     if form == "html":
         text = report_page(document, out.parent)
     else:
-        here = out.parent.resolve()
-        pictures = {path.stem: Path(os.path.relpath(path.resolve(), here)) for path in written if path.suffix == ".png"}
-        text = markdown(document, pictures, here)
+        pictures = {path.stem: address(path, out.parent) for path in written if path.suffix == ".png"}
+        text = markdown(document, pictures, out.parent)
     files.write_atomically(out, text.encode("utf-8", "replace"))
     return WrittenReport(out, tuple(written), tuple(folders), document)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fixfirst.base.tables import NONE, Table, plain
-from fixfirst.reporter.figure import ACCENT, INK, ROW_NAME, Drawing, FigureData, draw_grid, drawing, wrap
+from fixfirst.reporter.figure import ACCENT, INK, ROW_NAME, Drawing, Figure, draw_grid, drawing, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def rows_figure(
     zero: bool = False,
     margin: float = 0.0,
     height: float = 0.22,
-) -> FigureData:
+) -> Figure:
     """Draw marks with intervals in rows, each below its name; `label` is the axis below.
 
     names: of the rows, if not the first column that people see of the table. zero: with a line there; margin: with a grey
@@ -88,7 +88,7 @@ def rows_figure(
                 write_row_name(axes, y, text)
         return drawn
 
-    return FigureData(name, alt, table, draw)
+    return Figure(name, alt, table, draw)
 
 
 def write_row_name(axes: "Axes", row: int, text: str) -> None:

@@ -99,10 +99,10 @@ def _survey_sections(
     survey: Survey, runs: Sequence[tuple[Run, Answer]], place: Path | None
 ) -> tuple[list[Section], list[Section]]:
     """Say how often rules hold in several networks and what decides, first; and what each network is, last."""
-    tallies = [tally for tally in survey.all_tallies if tally.told or tally.open]
     holding = survey.table()
-    drawn = (figures.tallies(tallies, holding),) if tallies else ()
-    first = [Section("How often rules hold", (texts.RULES_HOLD,), drawn, (holding,))]
+    first = [
+        Section("How often rules hold", (texts.RULES_HOLD,), (figures.rules(holding),) if holding.rows else (), (holding,))
+    ]
     if survey.splits:
         table = survey.splits_table()
         title = f"All {len(table.rows)} splits, the surest first"

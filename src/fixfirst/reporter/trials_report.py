@@ -1,7 +1,5 @@
 """The reports of a search with a training per order, and of one training."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from fixfirst.base import errors
@@ -22,12 +20,8 @@ def separate_report(run: Run) -> Document:
     headline: tuple[str, ...] = ("No order passed the gate.",)
     merits: tuple[tuple[str, str], ...] = ()
     if ranked is not None:
-        best, ranking = ranked.ranking.rows[0], ranked.ranking
-        lead, headline, answer = (
-            verdicts.ranking_lead(ranking),
-            verdicts.ranking_headline(ranking),
-            verdicts.ranking_sentences(ranked),
-        )
+        ranking, best = ranked.ranking, ranked.ranking.rows[0]
+        (lead, headline), answer = verdicts.ranking_headline(ranking), [verdicts.verdict_in_words(ranking)]
         sure = f"{100 * ranking.confidence:.0f} % interval {interval(best.low, best.high)}"
         merits = (
             (plain(best.mean), f"return per episode; {sure}"),
@@ -100,35 +94,35 @@ def _time_sections(run: Run) -> list[Section]:
         parts.append(("choosing, gate, evaluation, files, waiting" if run.is_search else "gate, evaluation, files", rest))
         sessions = "" if len(run.sessions) == 1 else f" in {len(run.sessions)} sessions"
         text = f"{manifest.duration(wall)} of wall time{sessions} with {some(workers, 'worker')}."
-    parts = [(name, seconds) for name, seconds in parts if seconds > 0]
-    whole = sum(seconds for _, seconds in parts)
-    lines = tuple((name, seconds, seconds / whole) for name, seconds in parts)
+    whole = sum(seconds for _, seconds in parts if seconds > 0)
+    rows = tuple((name, seconds, seconds / whole) for name, seconds in parts if seconds > 0)
     shown = ("part", Column("seconds", "worker-seconds", "{:,.1f}".format), Column("share", "share", percent))
-    table = Table(("part", "seconds", "share"), lines, shown, "Worker-seconds")
-    return [Section("Where the time went", (text,), tables=(table,))] if parts else []
+    table = Table(("part", "seconds", "share"), rows, shown, "Worker-seconds")
+    return [Section("Where the time went", (text,), tables=(table,))] if rows else []
 
 
 def training_report(run: Run) -> Document:
     """Build the report of one training."""
-    order = errors.printable(str(run.config.get("workflow", "unknown")))
+    order, evaluation = errors.printable(str(run.config.get("workflow", "unknown"))), run.result
     whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
-    score = run.result
-    answer, merits = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], []
-    if score is not None:
-        between = interval(score.low, score.high)
-        earned = (
-            f"The trained policy earned {plain(score.mean)} per episode {between} on {score.episodes:,} held-out episodes."
-        )
-        merits.append((plain(score.mean), f"return per episode; 95 % interval {between}"))
-        if score.compliance is not None:
-            share = percent(score.compliance.compliance.value)
-            earned += f" It kept to the order in {share} of the judged repairs."
+    answer, merits, sections = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], [], []
+    if evaluation is not None:
+        mean, between = plain(evaluation.mean), interval(evaluation.low, evaluation.high)
+        sentences = [f"The trained policy earned {mean} per episode {between} on {evaluation.episodes:,} held-out episodes."]
+        merits.append((mean, f"return per episode; 95 % interval {between}"))
+        if evaluation.compliance is not None:
+            share = percent(evaluation.compliance.compliance.value)
+            sentences.append(f"It kept to the order in {share} of the judged repairs.")
             merits.append((share, "of judged repairs kept to the order"))
-        if score.restores is not None and score.removes is not None:
-            earned += f" It made {plain(score.restores)} Restores and {plain(score.removes)} Removes an episode."
-        answer.insert(0, earned)
-    parts = () if score is None else sorted(((name, cost) for name, cost in score.costs.items() if cost), key=_by_cost)
-    costs = (*parts, ("all together", -score.mean)) if score is not None and parts else ()
+        if evaluation.restores is not None and evaluation.removes is not None:
+            repairs = f"{plain(evaluation.restores)} Restores and {plain(evaluation.removes)} Removes"
+            sentences.append(f"It made {repairs} an episode.")
+        answer.insert(0, " ".join(sentences))
+        parts = sorted(((name, cost) for name, cost in evaluation.costs.items() if cost), key=lambda part: -part[1])
+        if parts:
+            rows = (*parts, ("all together", -evaluation.mean))
+            table = Table(("part", "points an episode"), rows, title="Points an episode that each part cost")
+            sections.append(Section("What an episode cost", (texts.COSTS,), tables=(table,)))
     return run_document(
         run,
         question="What does one trained defender earn?",
@@ -136,16 +130,6 @@ def training_report(run: Run) -> Document:
         headline=(whose,),
         figures_of_merit=tuple(merits),
         answer=tuple(answer),
-        sections=[*_cost_sections(costs), *_learning_sections(run), *_time_sections(run)],
+        sections=[*sections, *_learning_sections(run), *_time_sections(run)],
         glossary=texts.GLOSSARY,
     )
-
-
-def _by_cost(part: tuple[str, float]) -> float:
-    return -part[1]
-
-
-def _cost_sections(costs: Sequence[tuple[str, float]]) -> list[Section]:
-    """Say what an episode cost, part by part."""
-    table = Table(("part", "points an episode"), tuple(costs), title="Points an episode that each part cost")
-    return [Section("What an episode cost", (texts.COSTS,), tables=(table,))] if costs else []
