@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.runs.manifest import status
 from fixfirst.runs.rows import Outcome
+from fixfirst.runs.sessions import status
 from fixfirst.settings.training import make_config
 
 WHOLE = make_config("champion").total_episodes

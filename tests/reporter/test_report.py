@@ -33,8 +33,8 @@ from fixfirst.reporter import curves, figures, groups, row_figure
 from fixfirst.reporter.page import escaped
 from fixfirst.reporter.readable_run import read_run
 from fixfirst.reporter.report import expand_run_folders, report, report_document
-from fixfirst.runs.manifest import locked
 from fixfirst.runs.rows import MatrixRow, ValueRow
+from fixfirst.runs.sessions import locked
 from fixfirst.stats.across_seeds import ranking_table
 from fixfirst.stats.pricing import Part
 

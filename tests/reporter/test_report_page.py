@@ -9,7 +9,7 @@ from run_folder import LOST, TRIALS, resign, write_search, write_training
 from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.report import report
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.manifest import locked
+from fixfirst.runs.sessions import locked
 from fixfirst.stats.across_seeds import read_trials
 
 

@@ -10,7 +10,8 @@ from terminal import COLOUR, in_terminal
 
 from fixfirst.cli import main
 from fixfirst.runs.layout import Kind
-from fixfirst.runs.manifest import create_run, locked
+from fixfirst.runs.manifest import create_run
+from fixfirst.runs.sessions import locked
 
 TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "400", "--no-tensorboard"]
 MOVE = re.compile(r"\x1b\[[0-9;?]*[A-HJKhl]")  # of the cursor
@@ -115,7 +116,7 @@ def test_fixfirst_alone_says_what_to_do_first_and_later_what_next(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     assert main([]) == 0
     assert "First:\n  fixfirst search --total-episodes 30000" in capsys.readouterr().out
-    create_run(tmp_path / "runs" / "mine", Kind.SEARCH, {"test_episodes": 100}, seed=0)
+    create_run(tmp_path / "runs" / "mine", Kind.SEARCH, {"seed": 0})
     assert main([]) == 0
     shown = capsys.readouterr().out
     assert "1 run here (1 interrupted)" in shown and "fixfirst resume runs/mine" in shown

@@ -7,23 +7,17 @@ import pytest
 
 from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import write_atomically
-from fixfirst.runs.layout import Kind, read_manifest
-from fixfirst.runs.manifest import (
-    changed_since,
-    create_run,
-    is_locked,
-    locked,
-    machine,
-    new_run_folder,
-    read_settings,
-    write_manifest,
-)
+from fixfirst.reporter.run import Run
+from fixfirst.runs.layout import Kind
+from fixfirst.runs.manifest import create_run, new_run_folder, read_manifest, read_settings
+from fixfirst.runs.provenance import changed_since, machine
+from fixfirst.runs.sessions import is_locked, locked, status
 
 NO_SUCH_PROCESS = 2**22 + 1  # Linux has no larger number than 2**22
 
 
 def begin(folder, seed=0):
-    create_run(folder, Kind.SEARCH, {"seed": seed}, seed)
+    create_run(folder, Kind.SEARCH, {"seed": seed})
 
 
 def test_of_many_that_begin_at_once_one_is_let_in_and_keeps_its_seed(tmp_path):
@@ -80,9 +74,6 @@ def test_a_study_that_was_cut_short_can_be_begun_again(tmp_path):
         pass
 
 
-# ---------------------------------------------------------------- locks
-
-
 def test_who_looks_whether_a_run_is_used_keeps_nobody_from_using_it(tmp_path):
     stop = threading.Event()
 
@@ -113,9 +104,6 @@ def test_a_lock_that_leads_elsewhere_is_refused_and_nothing_happens_there(tmp_pa
     assert (tmp_path / "mine").read_text() == "all of it"
 
 
-# ---------------------------------------------------------------- what a kill leaves
-
-
 def test_whoever_has_the_lock_clears_what_a_kill_left_half_written(tmp_path):
     mine = [".hidden", ".notes.tmp", f".report.html.{os.getppid()}.tmp", "config.toml.7.tmp"]
     for name in (".trials.csv.7.tmp", f".policy.json.{os.getpid()}.tmp", f".report.html.{NO_SUCH_PROCESS}.tmp", *mine):
@@ -137,15 +125,16 @@ def test_nothing_is_written_through_a_link_that_lies_where_a_file_is_made(tmp_pa
     assert (tmp_path / "mine").read_text() == "all of it" and (tmp_path / "report.html").read_bytes() == b"new"
 
 
-# ---------------------------------------------------------------- what changed since
-
-
 def test_what_is_not_as_when_a_run_was_begun_is_named(tmp_path):
-    write_manifest(tmp_path, Kind.SEARCH, 0)
+    begin(tmp_path)
     manifest = read_manifest(tmp_path)
-    assert changed_since(manifest) == []
-    manifest["versions"]["numpy"], manifest["machine"]["cpu"] = "1.0", "vax"
-    (numpy, cpu) = changed_since(manifest)
+    assert changed_since(manifest) == [] == changed_since({})
+    manifest["versions"]["numpy"], manifest["machine"]["cpu"], manifest["source_sha256"] = "1.0", "vax", "of yesterday"
+    numpy, cpu, source = changed_since(manifest)
     assert numpy.startswith("numpy ") and numpy.endswith(", was 1.0")
-    assert cpu == f"cpu {machine()['cpu']}, was vax"
-    assert changed_since({}) == changed_since({"versions": 3, "machine": []}) == []
+    assert cpu == f"cpu {machine()['cpu']}, was vax" and source == "another source code"
+
+
+def test_reading_a_finished_run_asks_for_no_lock(trained, monkeypatch):
+    monkeypatch.setattr("fixfirst.base.locks.is_taken", lambda descriptor: 1 / 0)
+    assert Run(trained).status == status(trained) == "finished"

@@ -10,7 +10,8 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
-from fixfirst.runs.rows import TensorBoard, UpdateRow
+from fixfirst.runs.rows import UpdateRow
+from fixfirst.runs.tensorboard import TensorBoard
 
 accumulator = late.Late("tensorboard.backend.event_processing.event_accumulator")
 

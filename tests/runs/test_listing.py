@@ -7,15 +7,16 @@ import pytest
 from run_folder import BEST, write_config, write_search, write_training
 
 from fixfirst.cli.runs import advice, runs_table
+from fixfirst.reporter.run_list import summarise_run, summarise_runs
 from fixfirst.reporter.screen import results
 from fixfirst.runs.layout import Kind, find_runs
-from fixfirst.runs.manifest import Session, create_run, locked, read_settings
-from fixfirst.runs.run import summarise_run, summarise_runs
+from fixfirst.runs.manifest import create_run
+from fixfirst.runs.sessions import Session, locked
 
 
 def begin(folder, *, finished, red_agent="b_line"):
     """A search that has hardly begun."""
-    create_run(folder, Kind.SEARCH, {"test_episodes": 100, "training": {"game": {"red_agent": red_agent}}}, seed=0)
+    create_run(folder, Kind.SEARCH, {"seed": 0, "red_agent": red_agent})
     with Session(folder) as session:
         session.finished = finished
     return folder
@@ -24,9 +25,6 @@ def begin(folder, *, finished, red_agent="b_line"):
 def shown(folder, capsys):
     results().print(runs_table(summarise_runs(folder)))
     return capsys.readouterr().out
-
-
-# ---------------------------------------------------------------- runs of a folder
 
 
 def test_runs_are_found_by_name_also_in_studies_but_no_deeper(tmp_path):
@@ -56,7 +54,7 @@ def test_running_finished_and_interrupted_ones_are_told_apart(tmp_path):
     begin(tmp_path / "a", finished=True)
     begin(tmp_path / "b", finished=False)
     begin(tmp_path / "study" / "c", finished=False)
-    create_run(tmp_path / "d", Kind.SEARCH, {"test_episodes": 100}, seed=0)
+    create_run(tmp_path / "d", Kind.SEARCH, {"seed": 0})
     with locked(tmp_path / "study" / "c"):
         states = {run.folder.name: run.status for run in summarise_runs(tmp_path)}
     assert states == {"a": "finished", "b": "interrupted", "c": "running", "d": "interrupted"}
@@ -100,15 +98,6 @@ def test_one_that_may_not_be_looked_into_does_not_hide_the_others(tmp_path, monk
 
     monkeypatch.setattr(Path, "is_file", refused)
     assert [path.name for path in find_runs(tmp_path)] == ["a", "c"]
-
-
-def test_settings_survive_writing(tmp_path):
-    settings = {"seed": 7, "red_agent": "meander", "units": {"a": ["User1"]}}
-    create_run(tmp_path / "run", Kind.SEARCH, settings | {"from_policy": None}, seed=7)
-    assert read_settings(tmp_path / "run" / "config.toml") == settings
-
-
-# ---------------------------------------------------------------- what next
 
 
 def test_a_newcomer_is_told_how_to_begin_and_others_how_to_go_on(tmp_path):

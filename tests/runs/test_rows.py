@@ -1,4 +1,4 @@
-"""Rows of CSV files: what is written is what is read, and every changed, missing or foreign row is noticed."""
+"""Rows of CSV files: what is written is what is read; what a crash cut short, and what is no row, is dealt with."""
 
 import re
 import tracemalloc
@@ -7,19 +7,8 @@ import pytest
 from run_folder import trial_rows, update_row
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.runs.rows import (
-    ChoiceRow,
-    CsvLog,
-    EpisodeRow,
-    MatrixRow,
-    Outcome,
-    SessionRow,
-    Status,
-    Trial,
-    UpdateRow,
-    ValueRow,
-    read_rows,
-)
+from fixfirst.runs.csv_logs import CsvLog, read_rows
+from fixfirst.runs.rows import ChoiceRow, EpisodeRow, MatrixRow, Outcome, SessionRow, Status, Trial, UpdateRow, ValueRow
 
 ORDER = "user > op_host > op_server > enterprise > defender"
 UPDATE = update_row(
@@ -74,7 +63,7 @@ def test_columns_are_the_reference_systems_where_it_has_them():
 
 
 def test_plots_have_the_names_of_stable_baselines_and_leave_out_what_is_not_known():
-    plotted = dict(UPDATE.plotted())
+    plotted = UPDATE.plotted()
     assert plotted["rollout/ep_rew_mean"] == UPDATE.env_reward and "rollout/compliance" not in plotted
 
 
@@ -91,8 +80,7 @@ def test_plots_have_the_names_of_stable_baselines_and_leave_out_what_is_not_know
         ("episodes", "9" * 5000, f"episodes is '{'9' * 60}'"),
     ],
 )
-def test_a_cell_that_makes_no_sense_is_named_whatever_its_checksum(column, value, said):
-    """As somebody writes it who knows how checksums are made."""
+def test_a_cell_that_makes_no_sense_is_named(column, value, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         Trial.from_values(ROWS[0].values() | {column: value})
 
@@ -101,33 +89,20 @@ def test_texts_of_a_row_do_nothing_to_a_terminal():
     assert Trial.from_values(ROWS[0].values() | {"workflow": "\x1b[2Juser"}).workflow == "\ufffd[2Juser"
 
 
-def test_every_changed_digit_is_noticed(ledger):
-    whole = ledger.read_text()
-    for place in (place for place, letter in enumerate(whole) if letter.isdigit() and place > whole.index("\n")):
-        ledger.write_text(whole[:place] + str((int(whole[place]) + 1) % 10) + whole[place + 1 :])
-        with pytest.raises(RunDirError, match=r"trials.csv: damaged .line \d does not fit its checksum"):
-            read_rows(ledger, Trial)
-
-
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda lines: [lines[0], *lines[2:]], "line 2 does not fit its checksum, or is of another run"),
-        (lambda lines: [*lines[:3], lines[4], lines[3]], "line 4 does not fit its checksum"),
-        (lambda lines: [*lines, lines[-1]], "line 6 does not fit its checksum"),
-        (lambda lines: [*lines[:2], "\n", *lines[2:]], "line 3 does not fit its checksum"),
-        (lambda lines: [*lines[:2], lines[2].replace("user", "user" * 100_000)], "line 3 is too long"),
-        (lambda lines: [*lines[:2], lines[2].replace(",", ',"', 1)], "line 3 does not fit its checksum"),
+        (lambda lines: [*lines[:2], "\n", *lines[2:]], "damaged (line 3: "),
+        (lambda lines: [*lines[:2], lines[2].replace(",", ',"', 1)], "damaged (line 3: "),
         (lambda lines: [lines[0].replace("id", "number"), *lines[1:]], "has other columns than this version writes"),
-        (lambda lines: [lines[0].replace(",checksum", ""), *lines[1:]], "has other columns than this version writes"),
         (lambda lines: ["\0" * 200_000 + "\n"], "has other columns than this version writes"),
     ],
 )
-def test_rows_that_are_gone_elsewhere_or_twice_are_noticed(ledger, damage, said):
+def test_what_is_no_row_of_this_log_is_refused(ledger, damage, said):
     ledger.write_text("".join(damage(ledger.read_text().splitlines(keepends=True))))
-    for use in (lambda: read_rows(ledger, Trial), lambda: CsvLog(ledger, Trial)):
-        with pytest.raises(RunDirError, match=re.escape(said)):
-            use()
+    for use in (read_rows, CsvLog):
+        with pytest.raises(RunDirError, match=rf"trials\.csv: {re.escape(said)}"):
+            use(ledger, Trial)
 
 
 def test_half_a_line_is_left_out_and_cut_off_before_more_is_written(ledger):
@@ -150,15 +125,11 @@ def test_rows_that_are_played_again_are_cut_off_and_the_same_bytes_come_again(le
     assert ledger.read_bytes() == whole
 
 
-def test_what_lies_where_a_log_is_written_must_be_a_log(ledger):
+def test_a_log_of_other_rows_is_not_written_over(ledger):
     before = ledger.read_bytes()
     with pytest.raises(RunDirError, match=r"trials\.csv: has other columns than this version writes"):
         CsvLog(ledger, ChoiceRow)
     assert ledger.read_bytes() == before
-    ledger.rename(ledger.with_name("mine"))
-    ledger.symlink_to(ledger.with_name("mine"))
-    with pytest.raises(OSError):
-        CsvLog(ledger, Trial)
 
 
 def test_a_file_that_is_not_there_or_empty_has_no_rows(tmp_path):

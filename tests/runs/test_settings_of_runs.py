@@ -4,9 +4,10 @@ import tomllib
 
 import pytest
 
-from fixfirst.orders.order import FIVE_TYPES, UnitScheme
+from fixfirst.orders.order import UnitScheme
+from fixfirst.reporter.run import Run
 from fixfirst.runs.layout import Kind
-from fixfirst.runs.manifest import result_settings, scheme_of
+from fixfirst.runs.manifest import create_run
 from fixfirst.runs.setting_names import flatten
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
@@ -71,16 +72,14 @@ def test_configurations_of_earlier_versions_still_make_configs():
     assert (training.total_episodes, training.max_steps, training.ppo.num_envs) == (400, 9, 4)
 
 
-def test_what_decides_a_result_leaves_out_what_does_not():
-    deciding = result_settings(Kind.SEARCH, FLAT)
-    assert deciding["kind"] == "search" and deciding["n_envs"] == "100"
-    assert not {"seed", "cyborg", "workflow"} & set(deciding)
-
-
-def test_unit_types_are_those_of_the_configuration_or_the_five():
+def test_what_decides_a_result_leaves_out_what_does_not(tmp_path):
     units = UnitScheme.per_host().as_dict()
-    assert scheme_of(flatten({"training": {"units": units}})) == scheme_of({"units": units}) == UnitScheme.per_host()
-    assert scheme_of(FLAT) == FIVE_TYPES
+    create_run(tmp_path / "run", Kind.SEARCH, FLAT | {"units": units, "from_policy": None})
+    run = Run(tmp_path / "run")
+    assert run.config == {name: value for name, value in FLAT.items() if name != "cyborg"} | {"units": units}
+    assert run.scheme == UnitScheme.per_host()
+    assert run.result_settings["kind"] == "search" and run.result_settings["n_envs"] == "100"
+    assert not {"seed", "cyborg", "workflow"} & set(run.result_settings)
 
 
 @pytest.mark.parametrize("training", [3, [], "game"])

@@ -10,8 +10,8 @@ from searches import RANDOM
 import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.reporter.report import report_document
+from fixfirst.reporter.run_list import summarise_run
 from fixfirst.runs.layout import find_runs
-from fixfirst.runs.run import summarise_run
 
 QUIET = {"quiet": True, "workers": 1, "report": False}
 SHARED = {

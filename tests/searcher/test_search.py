@@ -40,9 +40,11 @@ from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
 from fixfirst.orders.order import all_workflows
 from fixfirst.policy.policy_file import load_policy
+from fixfirst.runs.csv_logs import CsvLog
 from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.runs.manifest import read_settings, status
-from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, SessionRow, Status, Trial, UpdateRow
+from fixfirst.runs.manifest import read_settings
+from fixfirst.runs.rows import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow
+from fixfirst.runs.sessions import status
 from fixfirst.searcher import jobs as searcher_jobs, published
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.strategy import NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome

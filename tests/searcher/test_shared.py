@@ -17,7 +17,8 @@ from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.answer_report import _why_sections as why_sections, how_section as how
-from fixfirst.runs.rows import ValueRow, read_rows
+from fixfirst.runs.csv_logs import read_rows
+from fixfirst.runs.rows import ValueRow
 from fixfirst.searcher import shared
 from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
 from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome

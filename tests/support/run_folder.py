@@ -6,7 +6,8 @@ from dataclasses import asdict, fields
 import tomli_w
 
 from fixfirst.base.files import read_json, sha256, with_checksum, write_document
-from fixfirst.runs.rows import ChoiceRow, CsvLog, Outcome, SessionRow, Status, Trial, UpdateRow
+from fixfirst.runs.csv_logs import CsvLog
+from fixfirst.runs.rows import ChoiceRow, Outcome, SessionRow, Status, Trial, UpdateRow
 from fixfirst.stats.evaluation import Evaluation
 
 BEST = "enterprise > op_server > op_host > user > defender"

@@ -14,7 +14,7 @@ from typing import Any
 from fixfirst.base import errors, files, jobs
 from fixfirst.game import attacker_files
 from fixfirst.policy import policy_file
-from fixfirst.runs import manifest
+from fixfirst.runs import provenance, sessions
 from fixfirst.runs.layout import RunFiles
 
 Files = dict[str, bytes]
@@ -45,13 +45,13 @@ def pack_job(run: jobs.Job, argument: Any) -> RemoteJob:
         folder = policy_file.policy_folder(policy)
         parent = {name: (folder / name).read_bytes() for name in (RunFiles.policy_tensors, RunFiles.policy_json)}
     attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
-    with manifest.job_folder(argument.folder):
-        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), manifest.versions())
+    with sessions.job_folder(argument.folder):
+        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), provenance.versions())
 
 
 def run_remote(job: RemoteJob, tell: jobs.Tell, interrupt: object) -> tuple[Any, Files]:
     """Run a job in a scratch folder of this machine; return its result and the files it left."""
-    for name, version in manifest.versions().items():
+    for name, version in provenance.versions().items():
         if version != job.versions.get(name):
             raise errors.ConfigError(
                 f"the cluster has {name} {version}, the driver {job.versions.get(name)}: results would differ; "
@@ -74,7 +74,7 @@ def collect_files(folder: Path, sent: Files) -> None:
     odd = [name for name in sent if not JOB_FILES.fullmatch(name)]
     if odd:
         raise errors.RunDirError(f"{folder}: the cluster sent a file that no trial writes ({odd[0]!r})")
-    with manifest.job_folder(folder):
+    with sessions.job_folder(folder):
         for old in _read_files(folder).keys() - sent.keys():
             (folder / old).unlink()
         if not any(name.startswith(RunFiles.entrants) for name in sent):

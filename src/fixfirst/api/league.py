@@ -15,7 +15,7 @@ from fixfirst.policy import red_file
 from fixfirst.policy.network import Weights
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live
-from fixfirst.runs import layout, manifest, matrix, rows
+from fixfirst.runs import csv_logs, layout, manifest, matrix, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
@@ -46,14 +46,14 @@ def train_league(
     machine_code.announce_compilation()
     origin = str(Path(start).resolve()) if Path(start).exists() else str(start)
     options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}
-    manifest.create_run(folder, layout.Kind.LEAGUE, config.model_dump(mode="json"), config.seed, options)
+    manifest.create_run(folder, layout.Kind.LEAGUE, config.model_dump(mode="json"), options)
     run_objects.say_where(folder, quiet)
     return _run(config, folder, policy, origin, quiet)
 
 
 def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun:
     """Go on with an interrupted league; it ends with the same files as one that was not interrupted."""
-    options = layout.read_manifest(folder).get("options")
+    options = manifest.read_manifest(folder).get("options")
     if not isinstance(options, dict) or not isinstance(origin := options.get("from_policy"), str):
         raise errors.RunDirError(f"{RunFiles(folder).manifest}: damaged, its options make no sense")
     policy = load_named(origin)
@@ -76,7 +76,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
                 _train(league, run, progress, interrupt, quiet)
             _save_attackers(folder, league)
             league.save_policy(folder, document)
-            last = [row for row in rows.read_rows(RunFiles(folder).matrix, rows.MatrixRow) if row.round == league.rounds]
+            last = [row for row in csv_logs.read_rows(RunFiles(folder).matrix, rows.MatrixRow) if row.round == league.rounds]
             driver.conclude(folder, _result(league, last))
     return run_objects.load_league(folder)
 

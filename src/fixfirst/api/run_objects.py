@@ -11,10 +11,10 @@ from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
+from fixfirst.reporter.run import Run
 from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
-from fixfirst.runs.run import Run
 from fixfirst.searcher import study
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
@@ -242,7 +242,7 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
         run = ff.load_run("runs/first")  # a SearchRun, TrainRun, StudyRun or LeagueRun
     """
     folder = arguments.check_path("a run", path)
-    kind = layout.kind_of(folder)
+    kind = manifest.kind_of(folder)
     if kind == layout.Kind.TRAIN:
         return load_training(folder)
     if kind == layout.Kind.LEAGUE:

@@ -27,7 +27,7 @@ from fixfirst.learner.training_run import Begin
 from fixfirst.policy import policy_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import layout, manifest, provenance, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher import study
 from fixfirst.settings.execution import Execution
@@ -85,7 +85,7 @@ def train(
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
     options = {"from_policy": parent} | ({} if tested == TEST_EPISODES else {"test_episodes": tested})
-    manifest.create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
+    manifest.create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), options)
     say_where(folder, quiet)
     return _run(resolved, folder, start, processes, tested, quiet, callback)
 
@@ -101,7 +101,7 @@ def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0
 
 def _options(folder: Path) -> tuple[str | None, int]:
     """Return the policy that a training was started from, and the episodes it is judged on."""
-    options = layout.read_manifest(folder).get("options")
+    options = manifest.read_manifest(folder).get("options")
     options = options if isinstance(options, dict) else {}
     parent, tested = options.get("from_policy"), options.get("test_episodes", TEST_EPISODES)
     if not isinstance(parent, str | None) or type(tested) is not int or not 2 <= tested <= arguments.MOST:
@@ -153,7 +153,7 @@ def _train_and_test(
         if progress.due():
             progress.show(played, _in_words(message))
         if callback is not None:
-            values = {"return": message.env_reward, **dict(message.plotted())}
+            values = {"return": message.env_reward, **message.plotted()}
             interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
 
     def stop(done: int) -> None:
@@ -329,9 +329,9 @@ def resume(
         run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
     folder = arguments.check_path("run", run)
-    kind = layout.kind_of(folder)
+    kind = manifest.kind_of(folder)
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    if changes := manifest.changed_since(layout.read_manifest(folder)):
+    if changes := provenance.changed_since(manifest.read_manifest(folder)):
         errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:

@@ -16,9 +16,9 @@ from fixfirst.play import evaluation, rollout
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import animation, episodes as played_episodes, replay as replay_page
 from fixfirst.reporter.page import open_page as show_page
+from fixfirst.reporter.run import Run
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.run import Run
 
 if TYPE_CHECKING:
     from fixfirst import typed

@@ -79,6 +79,13 @@ def signed(value: float | None) -> str:
     return NONE if value is None else f"{value:+,.2f}"
 
 
+def duration(seconds: float) -> str:
+    """Write seconds in words."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def percent(share: float | None) -> str:
     """Write a share in per cent."""
     return NONE if share is None else f"{100 * share:.1f} %"

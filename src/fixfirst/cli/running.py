@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from fixfirst.base import errors
 from fixfirst.cli.app import RARE, Again, Csv, CyborgFlag, Json, Latex, Quiet, Whole, check_tables, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import layout, manifest, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings import resolve as settings, training as config
 from fixfirst.settings.execution import Execution
@@ -281,12 +281,12 @@ def resume_command(
         As in `fixfirst search`.
     """
     from fixfirst.api import run_objects, running  # --help need not wait for it
-    from fixfirst.runs import layout, manifest, rows
+    from fixfirst.runs import layout, rows
 
     was_finished = False
     with suppress(*errors.UNREADABLE):  # what is wrong with it, `resume` says
         runs = layout.find_runs(run, 1) if RunFiles(run).study.is_file() else [run]
-        was_finished = bool(runs) and all(manifest.status(one) == rows.Outcome.FINISHED for one in runs)
+        was_finished = bool(runs) and all(sessions.status(one) == rows.Outcome.FINISHED for one in runs)
     result = running.resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
     if was_finished:
         errors.note(f"{run} was finished already; this is its result")

@@ -10,12 +10,13 @@ from rich.table import Table
 
 from fixfirst import __version__
 from fixfirst.base import errors
+from fixfirst.base.tables import duration
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter import screen
-from fixfirst.runs import layout, manifest, rows
-from fixfirst.runs.run import RunSummary, summarise_runs
+from fixfirst.reporter.run_list import RunSummary, summarise_runs
+from fixfirst.runs import layout, rows, sessions
 
-_COLOURS: dict[str, str] = {rows.Outcome.FINISHED: "green", manifest.RUNNING: "cyan", rows.Outcome.INTERRUPTED: "yellow"}
+_COLOURS: dict[str, str] = {rows.Outcome.FINISHED: "green", sessions.RUNNING: "cyan", rows.Outcome.INTERRUPTED: "yellow"}
 _WIDE, LONGEST_WORD = 110, 10
 MOST_SHOWN = 300  # characters of a text
 
@@ -75,7 +76,7 @@ def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
             "red agent": _plain(run.red_agent or ""),
             "status": f"[{_COLOURS[run.status]}]{run.status}[/]" if run.status in _COLOURS else _plain(run.status),
             "return": "" if run.mean is None else f"{run.mean:.2f}",
-            "time": "" if run.seconds is None else manifest.duration(run.seconds),
+            "time": "" if run.seconds is None else duration(run.seconds),
             "begun (UTC)": _plain(run.created[:16].replace("T", " ")),
         }
         table.add_row(*(cells[column] for column in (*left, *right)), _plain(run.workflow or ""))

@@ -18,10 +18,10 @@ from typing import Any, Protocol, Self, TypeVar
 from fixfirst.base import errors, files, jobs
 from fixfirst.learner import checkpoint
 from fixfirst.learner.checkpoint import Resumable
-from fixfirst.runs import manifest, rows
+from fixfirst.runs import csv_logs, sessions
 from fixfirst.runs.layout import RunFiles
 
-_R = TypeVar("_R", bound=rows.Row)
+_R = TypeVar("_R", bound=csv_logs.Row)
 
 
 class Progress(Protocol):
@@ -46,10 +46,10 @@ def working(folder: Path, progress: Progress, *, is_run: bool = True) -> Iterato
     with ExitStack() as stack:
         stack.enter_context(errors.writing(folder, hint))
         folder.mkdir(parents=True, exist_ok=True)
-        stack.enter_context(manifest.locked(folder))
-        if is_run and manifest.is_finished(folder) and RunFiles(folder).result.exists():
+        stack.enter_context(sessions.locked(folder))
+        if is_run and sessions.is_finished(folder) and RunFiles(folder).result.exists():
             raise errors.RunDirError(f"{folder} is finished; see {RunFiles(folder).result}")
-        session = stack.enter_context(manifest.Session(folder)) if is_run else None
+        session = stack.enter_context(sessions.Session(folder)) if is_run else None
         interrupt = stack.enter_context(jobs.interrupts())
         stack.enter_context(progress)
         yield interrupt
@@ -68,7 +68,7 @@ class Driver:
     def __init__(self, folder: Path, training: Resumable, identity: Mapping[str, Any], every: int = 1):
         self.folder, self.training, self._identity, self._every = folder, training, identity, every
         self.interrupted = False
-        self._logs: list[rows.CsvLog[Any]] = []
+        self._logs: list[csv_logs.CsvLog[Any]] = []
         folder.mkdir(parents=True, exist_ok=True)
         before = training.updates
         self.complaints = checkpoint.restore(folder, training, identity)
@@ -87,10 +87,10 @@ class Driver:
 
     def open_log(
         self, name: str, kind: type[_R], number: Callable[[_R], int], done: int, before: int = 0
-    ) -> rows.CsvLog[_R]:
+    ) -> csv_logs.CsvLog[_R]:
         """Open a log for appending, cut off after row number `done`; those up to `before` are in other folders' logs."""
         path = self.folder / name
-        log: rows.CsvLog[_R] = rows.CsvLog(path, kind, (lambda row: number(row) <= done) if done > before else None)
+        log: csv_logs.CsvLog[_R] = csv_logs.CsvLog(path, kind, (lambda row: number(row) <= done) if done > before else None)
         self._logs.append(log)
         if (before if log.last is None else number(log.last)) < done:  # it is written before the checkpoint
             raise errors.RunDirError(f"{path}: rows up to number {done} are missing; put them back, or begin a new run")

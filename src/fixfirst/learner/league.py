@@ -44,7 +44,7 @@ from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import manifest, matrix, rows
+from fixfirst.runs import matrix, provenance, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
@@ -431,7 +431,7 @@ class League:
             "inputs": self.spec.inputs,
             "actions": self.spec.actions,
             "updates": self.updates,
-            "versions": manifest.versions(),
+            "versions": provenance.versions(),
             "config": {"variant": self.config.variant, "seed": self.config.seed, **document},
             "notes": {"league": True},
         }

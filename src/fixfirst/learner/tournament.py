@@ -24,8 +24,9 @@ from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, stages_o
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
 from fixfirst.policy.network import Network
-from fixfirst.runs import manifest, rows
+from fixfirst.runs import csv_logs, rows, sessions
 from fixfirst.runs.layout import RunFiles
+from fixfirst.runs.tensorboard import TensorBoard
 from fixfirst.settings.training import TrainConfig
 
 _Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
@@ -110,7 +111,7 @@ class EntrantResult:
 
 def run_entrant(job: EntrantJob, tell: _Tell, interrupt: object) -> EntrantResult | None:
     """Train one to its end and measure it; None if interrupted."""
-    with manifest.job_folder(job.folder):
+    with sessions.job_folder(job.folder):
         if (done := job.finished()) is not None:
             return done
         origin = None if job.origin is None else checkpoint.last_tensors(job.origin)
@@ -159,9 +160,9 @@ class _Tournament:
         self._winner: EntrantJob | None = None  # at the end
         self._accepted = False
         self._log = (
-            rows.CsvLog(RunFiles(folder).training_log, rows.UpdateRow, None) if rows.UpdateRow in begin.logs else None
+            csv_logs.CsvLog(RunFiles(folder).training_log, rows.UpdateRow, None) if rows.UpdateRow in begin.logs else None
         )
-        self._board = rows.TensorBoard(tensorboard, 1)
+        self._board = TensorBoard(tensorboard, 1)
 
     def close(self) -> None:
         """Close the log."""
@@ -244,7 +245,7 @@ class _Tournament:
         if self._log is None:
             return
         for job in entrants:
-            for row in rows.iterate_rows(RunFiles(job.folder).training_log, rows.UpdateRow):
+            for row in csv_logs.iterate_rows(RunFiles(job.folder).training_log, rows.UpdateRow):
                 self._log.write(row)
                 self._board.add(row)
         self._log.sync()

@@ -26,7 +26,7 @@ from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import manifest, rows
+from fixfirst.runs import provenance, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats.evaluation import Evaluation
@@ -383,7 +383,7 @@ class Training:
             "actions": spec.actions,
             "episodes": self.episodes,
             "updates": self.updates,
-            "versions": manifest.versions(),
+            "versions": provenance.versions(),
             "config": self.config.model_dump(mode="json"),
             "notes": {"accepted": self.passes_gate()},
         }

@@ -12,6 +12,7 @@ from fixfirst.learner.training import Training, Update
 from fixfirst.policy.network import Weights
 from fixfirst.runs import rows
 from fixfirst.runs.layout import RunFiles
+from fixfirst.runs.tensorboard import TensorBoard
 from fixfirst.settings.training import TrainConfig
 
 Logs = tuple[type[rows.UpdateRow] | type[rows.EpisodeRow], ...]
@@ -62,7 +63,7 @@ class TrainingRun:
             if rows.EpisodeRow in begin.logs:
                 self._episodes = run.open_log(RunFiles.episode_log, rows.EpisodeRow, _update_of, done, before)
             self._logs = begin.logs
-            self._board = rows.TensorBoard(tensorboard, training.episodes + 1)
+            self._board = TensorBoard(tensorboard, training.episodes + 1)
             stack.callback(self._board.close)
             self._open = stack.pop_all()
 

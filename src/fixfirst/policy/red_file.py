@@ -11,7 +11,7 @@ from fixfirst.base import array_files
 from fixfirst.game import attacker_files, red_view
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.network import Network, Weights, shapes
-from fixfirst.runs import manifest
+from fixfirst.runs import provenance
 
 BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
 KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
@@ -46,7 +46,7 @@ class RedPolicy:
 def save_red(folder: Path, weights: Weights, spec: red_view.RedSpec, facts: Mapping[str, Any]) -> None:
     """Write red.safetensors and red.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": manifest.versions(), **facts}
+    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": provenance.versions(), **facts}
     array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document, weights)
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from fixfirst.base import errors
-from fixfirst.base.tables import INTERVAL, Column, Table, interval, plain
+from fixfirst.base.tables import INTERVAL, Column, Table, duration, interval, plain
 from fixfirst.reporter import curves, texts, verdicts
 from fixfirst.reporter.document import Document, Section, describe_game, glossary_sections
 from fixfirst.reporter.groups import RunGroup, differing_settings, group_runs
+from fixfirst.reporter.run import Run
 from fixfirst.reporter.verdicts import some
-from fixfirst.runs import manifest
-from fixfirst.runs.run import Run
 from fixfirst.stats import across_seeds, agreement
 from fixfirst.stats.intervals import mean_interval
 
@@ -59,7 +58,7 @@ def comparison_report(runs: Sequence[Run], skipped: Sequence[str]) -> Document:
         answer=tuple(answer) or ("None of the runs has a final return yet.",),
         missing=(*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())),
         sections=(*sections, *glossary_sections(texts.GLOSSARY + texts.GLOSSARY_OF_SEVERAL)),
-        running=any(run.status == manifest.RUNNING for run in runs),
+        running=any(run.is_running for run in runs),
     )
 
 
@@ -123,14 +122,14 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
         facts = run.used_episodes, len(run.trials), seconds, run.status
         rows.append((*names, final_return(run), order, *repairs, *facts))
     columns = ("run", "group", "seed", "return", "order", "Restores", "Removes", "episodes", "trials", "time", "state")
-    time = Column("time", "time", lambda seconds: "-" if seconds is None else manifest.duration(seconds))
+    time = Column("time", "time", lambda seconds: "-" if seconds is None else duration(seconds))
     table = Table(columns, tuple(rows), (*columns[:-2], time, "state"), "The runs")
     return Section("The runs", ("A report of any one of them: fixfirst report RUN.",), tables=(table,))
 
 
 def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
     """Show the settings in which the groups differ."""
-    settings = [manifest.result_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
+    settings = [group.runs[0].result_settings for group in groups]
     rows = tuple((key, *(group.get(key, "-") for group in settings)) for key in differing_settings(settings))
     columns = ("setting", *(group.label for group in groups))
     table = Table(columns, rows, tuple(Column(name, name) for name in columns), "Settings that differ")

@@ -20,7 +20,7 @@ from fixfirst.reporter.figure import (
     drawing,
     wrap,
 )
-from fixfirst.runs.run import Run
+from fixfirst.reporter.run import Run
 from fixfirst.stats import pricing
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from fixfirst.base.tables import Table
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter.figure import Figure
+from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import AGAIN
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def run_document(
         missing=run.missing,
         sections=(*sections, _settings_section(run), *glossary_sections(glossary)),
         replays=_replays(run),
-        running=run.status == manifest.RUNNING,
+        running=run.is_running,
         **parts,
     )
 
@@ -121,7 +121,7 @@ def _settings_section(run: Run) -> Section:
     origin.append(("command", str(run.manifest.get("command", "-"))))
     origin += [] if run.policy_sha256 is None else [("policy, sha256", run.policy_sha256)]
     origin += [(f"{name}, sha256", digest) for name, digest in run.hashes]
-    settings = [(key, value) for key, value in manifest.result_settings(run.kind, run.config).items() if key != "kind"]
+    settings = [(key, value) for key, value in run.result_settings.items() if key != "kind"]
     command = _again(run, recorded.get("options", {}))
     return Section(
         "Settings, and how to do it again",

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fixfirst.runs import manifest
-from fixfirst.runs.run import Run
+from fixfirst.reporter.run import Run
 
 # Those that name a group of runs first, and those whose values need no name beside them.
 _FIRST = ("kind", "red_agent", "strategy", "workflow", "total_episodes", "variant", "preset", "inherit", "round_size")
@@ -24,14 +23,14 @@ def group_runs(runs: Sequence[Run]) -> tuple[list[RunGroup], list[str]]:
     by_settings: dict[str, list[Run]] = {}
     repeated = []
     for run in runs:
-        group = by_settings.setdefault(repr(sorted(manifest.result_settings(run.kind, run.config).items())), [])
+        group = by_settings.setdefault(repr(sorted(run.result_settings.items())), [])
         twin = next((other for other in group if other.seed == run.seed), None)
         if twin is None:
             group.append(run)
         else:
             repeated.append(f"{run.name} has the configuration and seed of {twin.name}; it is left out of the comparison.")
     groups = [sorted(group, key=lambda run: (str(run.seed), run.name)) for group in by_settings.values()]
-    labels = _labels([manifest.result_settings(group[0].kind, group[0].config) for group in groups])
+    labels = _labels([group[0].result_settings for group in groups])
     return [RunGroup(label, tuple(group)) for label, group in zip(labels, groups, strict=True)], repeated
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from fixfirst.base.tables import Column, Table, plain
 from fixfirst.reporter import curves, texts
 from fixfirst.reporter.document import Document, Section, run_document
+from fixfirst.reporter.run import Run
 from fixfirst.reporter.verdicts import some
 from fixfirst.runs import matrix
-from fixfirst.runs.run import Run
 
 WORST, FRESH = "worst known attacker", "best fresh response"
 

@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fixfirst.base import errors
+from fixfirst.base.tables import duration
 from fixfirst.reporter.screen import PatientConsole
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import layout
 from fixfirst.runs.rows import Trial, UpdateRow
 from fixfirst.stats.answer import short_order
 
@@ -120,7 +121,7 @@ class ProgressLine:
             return
         self._last = time.monotonic()
         rate = self._pace.rate(done - before)
-        left = f", {manifest.duration((self.total - done) / rate)} left" if rate and done < self.total else ""
+        left = f", {duration((self.total - done) / rate)} left" if rate and done < self.total else ""
         if self._live is None:
             speed = f", {rate:,.0f}/s" if rate else ""
             self.say(f"{done:,}/{self.total:,} episodes{speed}{left} | {facts}")
@@ -178,7 +179,7 @@ class _Watched:
         done = sum(self.measured.values())
         rate = self.pace.rate(done)
         far = f", {done:,} of {self.to_measure:,} done" if done else ""
-        left = f", {manifest.duration((self.to_measure - done) / rate)} left" if rate else ""
+        left = f", {duration((self.to_measure - done) / rate)} left" if rate else ""
         return f"{self.measuring}{far}{left}"
 
 
@@ -235,7 +236,7 @@ class SearchView(ProgressLine):
         watched.trained_before = search.config.base_budget
         used = self._used()
         rate = self._pace.rate(used - sum(one.used_before for one in self._watched.values()))
-        left = f", {manifest.duration((self.total - used) / rate)} left" if rate and used < self.total else ""
+        left = f", {duration((self.total - used) / rate)} left" if rate and used < self.total else ""
         orders = f"{len(choices)} order{'s'[: len(choices) > 1]}"
         self._event(watched, f"round {number} of {search.config.num_rounds}{left}: {orders}{_best_so_far(search)}")
 

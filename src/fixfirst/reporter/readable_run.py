@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from fixfirst.base import errors
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.reporter.run import ASSUMED_TEST_EPISODES, Run
+from fixfirst.runs import layout, rows
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.run import Run
 
 
 class NothingYetError(errors.RunDirError):
@@ -29,7 +29,7 @@ def read_run(folder: Path) -> Run:
             raise errors.RunDirError(_nothing(run, "there is nothing to report, no finished trial and no update"))
         _note_absent(run)
     _ = run.config, run.choices, run.result_document, run.stored_sha256  # damage is told, whether or not they are shown
-    if run.status == manifest.RUNNING:
+    if run.is_running:
         run.note("The run goes on; these are its results so far.", first=True)
     elif run.status == rows.Outcome.INTERRUPTED:
         advice = f"Go on with: {errors.command('resume', folder)}"
@@ -53,7 +53,7 @@ def _note_absent(run: Run) -> None:
             (
                 run.config,
                 RunFiles.config,
-                f"is not there: five unit types and {manifest.ASSUMED_TEST_EPISODES:,} test episodes are assumed.",
+                f"is not there: five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.",
             ),
             (run.choices, RunFiles.choices, "has no rows: what was expected of the orders is not known."),
             (run.warmup or not expects_warmup, RunFiles.warmup_result, "is not there: what no order earns is not known."),

@@ -13,11 +13,11 @@ from fixfirst.reporter.document import Document
 from fixfirst.reporter.league_report import league_report
 from fixfirst.reporter.page import address, markdown, report_page
 from fixfirst.reporter.readable_run import NothingYetError, read_run
+from fixfirst.reporter.run import Run
 from fixfirst.reporter.study_report import study_report
 from fixfirst.reporter.trials_report import separate_report, training_report
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.run import Run
 
 MOST_NOTES = 5  # about runs that cannot be shown
 Format = Literal["html", "md"]

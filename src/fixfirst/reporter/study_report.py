@@ -11,10 +11,9 @@ from fixfirst.reporter.answer_report import how_section
 from fixfirst.reporter.document import Document, Section, glossary_sections, pairs_table
 from fixfirst.reporter.groups import differing_settings
 from fixfirst.reporter.page import address
+from fixfirst.reporter.run import Run
 from fixfirst.reporter.verdicts import some
-from fixfirst.runs import manifest
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.run import Run
 from fixfirst.stats import agreement
 from fixfirst.stats.agreement import INDIFFERENT, Survey
 from fixfirst.stats.answer import Answer
@@ -68,7 +67,7 @@ def study_report(runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], of:
 
 def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
     """Say what the searches have in common, and how to do them again."""
-    settings = [manifest.result_settings(run.kind, run.config) for run, _ in runs]
+    settings = [run.result_settings for run, _ in runs]
     differing = {*differing_settings(settings), "kind"}
     common = [(key, value) for key, value in settings[0].items() if key not in differing]
     commands = {str(run.manifest.get("command", "")) for run, _ in runs}

@@ -3,12 +3,11 @@
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.base.tables import Column, Table, interval, percent, plain
+from fixfirst.base.tables import Column, Table, duration, interval, percent, plain
 from fixfirst.reporter import curves, figures, texts, verdicts
 from fixfirst.reporter.document import Document, Section, describe_game, run_document
+from fixfirst.reporter.run import Run
 from fixfirst.reporter.verdicts import some
-from fixfirst.runs import manifest, rows
-from fixfirst.runs.run import Run
 from fixfirst.stats import across_seeds
 
 
@@ -79,7 +78,7 @@ def _learning_sections(run: Run) -> list[Section]:
         return []
     inherited = ", mostly from the weights of an earlier trial" if any(t.parent is not None for t in run.trials) else ""
     marks = f" A thin line marks where another order begins{inherited}." if run.is_search else ""
-    figure = curves.learning([run], rows.number(run.config.get("compliance_threshold")))
+    figure = curves.learning([run], run.config.get("compliance_threshold"))
     return [Section("Learning", (texts.LEARNING + marks, texts.LEARNING_READING), (figure,))]
 
 
@@ -93,7 +92,7 @@ def _time_sections(run: Run) -> list[Section]:
         rest = sum(s.seconds * s.workers for s in run.sessions) - playing - updating
         parts.append(("choosing, gate, evaluation, files, waiting" if run.is_search else "gate, evaluation, files", rest))
         sessions = "" if len(run.sessions) == 1 else f" in {len(run.sessions)} sessions"
-        text = f"{manifest.duration(wall)} of wall time{sessions} with {some(workers, 'worker')}."
+        text = f"{duration(wall)} of wall time{sessions} with {some(workers, 'worker')}."
     whole = sum(seconds for _, seconds in parts if seconds > 0)
     rows = tuple((name, seconds, seconds / whole) for name, seconds in parts if seconds > 0)
     shown = ("part", Column("seconds", "worker-seconds", "{:,.1f}".format), Column("share", "share", percent))

@@ -1,16 +1,15 @@
-"""Where everything of a run is, nobody else writes a file name down; and which run a folder holds."""
+"""Where everything of a run is; nobody else writes a file name down."""
 
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
-from fixfirst.base import arguments, errors, files
+from fixfirst.base import arguments, errors
 from fixfirst.game.attacker_files import RED_JSON, RED_TENSORS
 
-SCHEMA = 2  # of a run directory; what version 1 wrote can be looked at
 RUNS = Path("runs")  # where runs go unless told otherwise
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 WHY_PAGE = "why"  # the replay with the same episodes under two orders
@@ -141,33 +140,6 @@ def check_output(what: str, value: str | Path, *inputs: object) -> Path:
     if is_record and any((real.parent / name).exists() for name in _MARKS):
         raise errors.ConfigError(f"{what} is {path}, a file of a run, which would be lost; name another file")
     return path
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run, or of a study, that this version can look at; anything else raises RunDirError."""
-    run = RunFiles(folder)
-    path = run.study if run.study.exists() else run.manifest
-    try:
-        manifest = files.read_json(path)
-        schema = manifest.get("schema") if isinstance(manifest, dict) else None
-        if schema not in (1, SCHEMA):
-            raise errors.RunDirError(
-                f"{folder}: is a run of another version (schema {schema!r}, this version reads {SCHEMA})"
-            )
-        if schema == SCHEMA:
-            files.verify_checksum(manifest)
-        if manifest.get("kind") not in list(Kind):
-            raise ValueError("it does not say what kind of run this is")
-        return dict(manifest)
-    except FileNotFoundError as e:
-        raise errors.RunDirError(f"{folder}: is not a run directory ({RunFiles.manifest} is missing)") from e
-    except (OSError, ValueError) as e:
-        raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
-
-
-def kind_of(folder: Path) -> Kind:
-    """Return what a folder is; anything that is no run raises RunDirError."""
-    return Kind(read_manifest(folder)["kind"])
 
 
 def find_runs(folder: Path, depth: int = _DEPTH) -> list[Path]:

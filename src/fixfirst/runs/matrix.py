@@ -1,8 +1,9 @@
 """The matrix of a league, round by round: what scripts, known attackers and fresh ones take from its defender."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 from typing import Any
 
 from fixfirst.runs.rows import MatrixRow
@@ -21,10 +22,24 @@ class Round:
     known: MatrixRow | None  # the one of earlier rounds that takes most
     fresh: MatrixRow | None  # of those that learned against the defender as it is: a lower bound of what can be taken
 
+    @classmethod
+    def of(cls, number: int, rows: Sequence[MatrixRow]) -> "Round":
+        """Sum up the rows of one round."""
+        learned = [row for row in rows if row.kind != SCRIPT]
+        fresh = [row for row in learned if row.kind == RESPONSE and row.born == number]
+        return cls(
+            round=number,
+            updates=rows[0].updates,
+            scripts={row.attacker: row.mean for row in rows if row.kind == SCRIPT},
+            attackers=len(learned),
+            known=_worst(row for row in learned if row not in fresh),
+            fresh=_worst(fresh),
+        )
+
     @property
     def worst(self) -> MatrixRow | None:
         """The attacker that takes most."""
-        return min((row for row in (self.known, self.fresh) if row is not None), key=lambda row: row.mean, default=None)
+        return _worst(row for row in (self.known, self.fresh) if row is not None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -46,55 +61,17 @@ class Round:
         return f"round {self.round}, {self.updates} updates: {', '.join(parts)}"
 
 
+def _worst(rows: Iterable[MatrixRow]) -> MatrixRow | None:
+    return min(rows, key=lambda row: row.mean, default=None)
+
+
 def complete_rounds(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
-    """Return the rows without those of a round that is being written; ValueError if no league would write them.
-
-    Rounds follow each other, and whoever is met in one is met in all that follow, in the same order, scripts first.
-    """
-    rounds = _by_round(rows)
-    met = [[(row.attacker, row.kind, row.born) for row in here] for here in rounds.values()]
-    if len(met) > 1 and len(met[-1]) < len(met[-2]):
-        met.pop()
-    orderly = list(rounds) == list(range(1, len(rounds) + 1)) and all(
-        after[: len(before)] == before for before, after in pairwise(met)
-    )
-    new = [kind for here in met[1:] for _, kind, _ in here[len(met[0]) :]]  # scripts are met from the first round on
-    if (
-        not orderly
-        or any(kind not in (SCRIPT, LIVE, RESPONSE) for here in met[:1] for _, kind, _ in here)
-        or {*new} - {LIVE, RESPONSE}
-    ):
-        raise ValueError("its rows are not those of a league")
-    if met and (len(set(met[-1])) < len(met[-1]) or len(met[-1]) * len(met) > _MOST_CELLS):
-        raise ValueError(f"its rows name somebody twice, or make a table of more than {_MOST_CELLS:,} cells")
-    return [row for number, here in rounds.items() if number <= len(met) for row in here]
-
-
-_MOST_CELLS = 1_000_000  # a league of 18 rounds has 2,500
-
-
-def _by_round(rows: Sequence[MatrixRow]) -> dict[int, list[MatrixRow]]:
-    found: dict[int, list[MatrixRow]] = {}
-    for row in rows:
-        found.setdefault(row.round, []).append(row)
-    return found
+    """Return the rows without those of a round that is being written: it has fewer than the round before."""
+    counts = Counter(row.round for row in rows)
+    last = max(counts, default=0)
+    return [row for row in rows if row.round < last or counts[last] >= counts.get(last - 1, 0)]
 
 
 def rounds_of(rows: Sequence[MatrixRow]) -> list[Round]:
     """Return the rounds that a matrix holds, in their order."""
-    found = []
-    for number, here in sorted(_by_round(rows).items()):
-        learned = [row for row in here if row.kind != SCRIPT]
-        fresh = [row for row in learned if row.kind == RESPONSE and row.born == number]
-        known = [row for row in learned if not (row.kind == RESPONSE and row.born == number)]
-        found.append(
-            Round(
-                round=number,
-                updates=here[0].updates,
-                scripts={row.attacker: row.mean for row in here if row.kind == SCRIPT},
-                attackers=len(learned),
-                known=min(known, key=lambda row: row.mean, default=None),
-                fresh=min(fresh, key=lambda row: row.mean, default=None),
-            )
-        )
-    return found
+    return [Round.of(number, list(group)) for number, group in groupby(rows, key=lambda row: row.round)]

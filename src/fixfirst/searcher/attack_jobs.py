@@ -13,7 +13,7 @@ from fixfirst.policy import policy_file, red_file
 from fixfirst.policy.network import Weights
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import manifest, matrix
+from fixfirst.runs import matrix, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.jobs import Measured, OrdersJob, TellJob, judge_order, play_under, read_results, write_results
 from fixfirst.settings.league import LeagueConfig
@@ -50,7 +50,7 @@ class AttackJob(OrdersJob):
 
 def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Return what the defender earns under the order against the best attacker; its files stay in the folder."""
-    with manifest.job_folder(job.folder):
+    with sessions.job_folder(job.folder):
         if (done := read_results(job, (job.order,))) is not None:
             return done
         game, policy = job.config.game, load_policy(job.parent_policy)
@@ -128,7 +128,7 @@ class AdaptJob(OrdersJob):
 
 def run_adapt(job: AdaptJob, tell: TellJob, interrupt: object) -> list[float] | None:
     """Train the defender for a round; return what it then earns against the search's attacker under each order."""
-    with manifest.job_folder(job.folder):
+    with sessions.job_folder(job.folder):
         if (done := job.result()) is not None:
             checkpoint.delete(job.folder)  # a kill may have come between its result and this
             return [float(mean) for mean in done["means"]]

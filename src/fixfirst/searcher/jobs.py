@@ -28,7 +28,7 @@ from fixfirst.play import evaluation
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import manifest, rows
+from fixfirst.runs import rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import intervals, pricing
@@ -88,7 +88,7 @@ class BaseJob(NamedJob):
 
 def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     """Train the defender that knows no order yet."""
-    with manifest.job_folder(job.folder):
+    with sessions.job_folder(job.folder):
         if job.result() is not None:
             checkpoint.delete(job.folder)  # a kill may have come between its result and this
             return True

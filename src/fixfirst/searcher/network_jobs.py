@@ -17,7 +17,7 @@ from fixfirst.orders.order import Workflow
 from fixfirst.policy.network import Network
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.runs import manifest
+from fixfirst.runs import sessions
 from fixfirst.searcher.jobs import Measured, OrdersJob, TellJob, judge_order, play_under, read_results, write_results
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats.pricing import OrderResult
@@ -44,7 +44,7 @@ class RoundJob(OrdersJob):
 
 def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Train for a round; return what each order that is played earned."""
-    with manifest.job_folder(job.folder):
+    with sessions.job_folder(job.folder):
         if (done := read_results(job, job.played_orders)) is not None:
             return done
         with (
@@ -93,7 +93,7 @@ class CrossJob(OrdersJob):
 
 def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Return what the policy earns under each order, told the order that serves it best there."""
-    with manifest.job_folder(job.folder):
+    with sessions.job_folder(job.folder):
         if (done := read_results(job, (*job.prompts, *job.enforced_orders))) is not None:
             return done
         policy, results = load_policy(job.folder), []

@@ -14,9 +14,11 @@ from typing import TypeVar
 from fixfirst.base import files, plans, seeds, tables
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.policy_file import load_policy
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import csv_logs, layout, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
+from fixfirst.runs.sessions import Session
+from fixfirst.runs.tensorboard import TensorBoard
 from fixfirst.searcher.choosing import choice_row
 from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.search import View
@@ -25,7 +27,7 @@ from fixfirst.searcher.trial_job import TrialJob, run_trial
 from fixfirst.settings.search import SearchConfig
 from fixfirst.stats import across_seeds
 
-R = TypeVar("R", bound=rows.Row)
+R = TypeVar("R", bound=csv_logs.Row)
 
 
 class PublishedSearch:
@@ -134,7 +136,7 @@ class PublishedSearch:
 
     # ---- the plan
 
-    def plan(self, view: View, session: manifest.Session) -> plans.Plan[None]:
+    def plan(self, view: View, session: Session) -> plans.Plan[None]:
         """The warm-up, then rounds of trials."""
         config = self.config
         if config.warmup_budget and not self.trials:
@@ -188,8 +190,8 @@ class _Logs:
     def __init__(self, search: PublishedSearch):
         self._run, known, self._opened = RunFiles(search.folder), len(search.trials), ExitStack()
 
-        def log(path: Path, kind: type[R], number: Callable[[R], int]) -> rows.CsvLog[R]:
-            return self._opened.enter_context(closing(rows.CsvLog(path, kind, lambda row: number(row) < known)))
+        def log(path: Path, kind: type[R], number: Callable[[R], int]) -> csv_logs.CsvLog[R]:
+            return self._opened.enter_context(closing(csv_logs.CsvLog(path, kind, lambda row: number(row) < known)))
 
         self.ledger = log(self._run.ledger, Trial, lambda row: row.id)
         self.choices = log(self._run.choices, rows.ChoiceRow, lambda row: row.iteration)
@@ -198,7 +200,7 @@ class _Logs:
         if search.config.log_episodes:
             self.episodes = log(self._run.episode_log, rows.EpisodeRow, lambda row: row.trial)
         board = self._run.tensorboard if search.config.tensorboard else None
-        self.board = self._opened.enter_context(closing(rows.TensorBoard(board, search.used + 1)))
+        self.board = self._opened.enter_context(closing(TensorBoard(board, search.used + 1)))
 
     def close(self) -> None:
         """Close all of them, also when one cannot be flushed."""
@@ -208,13 +210,13 @@ class _Logs:
         """Write a trial's rows, the ledger's last: a trial in the ledger is complete. A lost one has no others."""
         if trial.status != rows.Status.FAILED:
             own = RunFiles(self._run.trial(trial.id))
-            for row in rows.iterate_rows(own.training_log, rows.UpdateRow):
+            for row in csv_logs.iterate_rows(own.training_log, rows.UpdateRow):
                 counted = replace(row, sampled=used_before + row.episodes)
                 self.training.write(counted)
                 self.board.add(counted)
             self.training.sync()
             if self.episodes is not None:
-                for episode in rows.iterate_rows(own.episode_log, rows.EpisodeRow):
+                for episode in csv_logs.iterate_rows(own.episode_log, rows.EpisodeRow):
                     self.episodes.write(episode)
                 self.episodes.sync()
         self.ledger.write(trial)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fixfirst.base import plans
-from fixfirst.runs import manifest
+from fixfirst.runs import sessions
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.jobs import Message
 from fixfirst.searcher.strategy import Choice
@@ -41,7 +41,7 @@ class Search(Protocol):
     def reload(self) -> None:
         """Go to the last complete round of the ledger: before the folder was locked, another process may have gone on."""
 
-    def plan(self, view: "View", session: manifest.Session) -> plans.Plan[None]:
+    def plan(self, view: "View", session: sessions.Session) -> plans.Plan[None]:
         """Return what is left to do."""
 
 

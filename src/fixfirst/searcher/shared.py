@@ -29,8 +29,9 @@ from fixfirst.play.turns import Player
 from fixfirst.policy import policy_file
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.trained import Policy
-from fixfirst.runs import manifest, rows
+from fixfirst.runs import csv_logs, rows
 from fixfirst.runs.layout import RunFiles
+from fixfirst.runs.sessions import Session
 from fixfirst.searcher.choosing import choice_row, choose_round, turns
 from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.network_jobs import CLOSER, CrossJob, RoundJob, run_cross, run_round
@@ -61,7 +62,7 @@ class SharedSearch:
     def reload(self) -> None:
         """Go to the last complete round of the ledger, or to the answer."""
         self.answer = Answer.read(self.folder)
-        ledger = rows.read_rows(RunFiles(self.folder).rounds, rows.ValueRow)
+        ledger = csv_logs.read_rows(RunFiles(self.folder).rounds, rows.ValueRow)
         complete = max((row.round for row in ledger if row.last), default=0)
         self._forget_rounds()
         self.add_rounds([row for row in ledger if row.round <= complete])
@@ -171,7 +172,7 @@ class SharedSearch:
 
     # ---- the plan
 
-    def plan(self, view: View, session: manifest.Session) -> plans.Plan[None]:
+    def plan(self, view: View, session: Session) -> plans.Plan[None]:
         """Bases without an order, rounds with orders, cross-play, the answer."""
         if self.is_done:
             return
@@ -196,12 +197,12 @@ class SharedSearch:
         answer.write(self.folder)
         self.answer = answer
 
-    def _rounds(self, view: View, session: manifest.Session, trainings: Sequence[TrainConfig]) -> plans.Plan[None]:
+    def _rounds(self, view: View, session: Session, trainings: Sequence[TrainConfig]) -> plans.Plan[None]:
         config, done = self.config, self.rounds
         with (
-            closing(rows.CsvLog(RunFiles(self.folder).rounds, rows.ValueRow, lambda row: row.round <= done)) as ledger,
+            closing(csv_logs.CsvLog(RunFiles(self.folder).rounds, rows.ValueRow, lambda row: row.round <= done)) as ledger,
             closing(
-                rows.CsvLog(RunFiles(self.folder).choices, rows.ChoiceRow, lambda row: row.round <= done)
+                csv_logs.CsvLog(RunFiles(self.folder).choices, rows.ChoiceRow, lambda row: row.round <= done)
             ) as choices_log,
         ):
             while self.rounds < config.num_rounds:

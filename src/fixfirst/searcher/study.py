@@ -15,7 +15,7 @@ from pathlib import Path
 from fixfirst.base import errors, jobs, plans
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import policy_file
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import layout, manifest, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.search import Search, View
@@ -36,7 +36,7 @@ class Study:
     @property
     def unfinished(self) -> list[AnySearch]:
         """Those that are to be run, or to be run on."""
-        return [search for search in self.searches if not (search.is_done and manifest.is_finished(search.folder))]
+        return [search for search in self.searches if not (search.is_done and sessions.is_finished(search.folder))]
 
 
 def study_name(configs: Sequence[SearchConfig]) -> str:
@@ -78,7 +78,7 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
 
 
 def _begin_search(config: SearchConfig, folder: Path) -> AnySearch:
-    manifest.create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"), config.seed)
+    manifest.create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"))
     return _search(config, folder)
 
 
@@ -94,13 +94,13 @@ def open_study(folder: Path, cyborg: str | None = None) -> Study:
     """Return a study, or a single search as a study of one. cyborg: the checkout to play in."""
     if not RunFiles(folder).study.exists():
         return Study(folder, (open_search(folder, cyborg),))
-    names = layout.read_manifest(folder)["options"]["searches"]
+    names = manifest.read_manifest(folder)["options"]["searches"]
     return Study(folder, tuple(open_search(folder / name, cyborg) for name in names))
 
 
 def open_search(folder: Path, cyborg: str | None = None) -> AnySearch:
     """A search as its run directory has it, up to the last round that is complete."""
-    if layout.read_manifest(folder)["kind"] != layout.Kind.SEARCH:
+    if manifest.read_manifest(folder)["kind"] != layout.Kind.SEARCH:
         raise errors.RunDirError(f"{folder} is not a run of `fixfirst search`")
     search = _search(SearchConfig.resolve({"cyborg": cyborg}, manifest.read_config(folder)), folder)
     search.reload()
@@ -120,9 +120,9 @@ def run_searches(searches: Sequence[Search], scheduler: jobs.Scheduler, view: Vi
 
     def work_on(search: Search) -> plans.Plan[None]:
         """Hold a search's folder while it is worked on: of many, most are finished, or have not begun."""
-        with manifest.locked(search.folder):
+        with sessions.locked(search.folder):
             search.reload()
-            with manifest.Session(search.folder, scheduler.workers) as session:
+            with sessions.Session(search.folder, scheduler.workers) as session:
                 yield from search.plan(view, session)
                 session.finished = True
         view.end(search)

@@ -10,7 +10,7 @@ from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import Begin
 from fixfirst.policy.policy_file import load_policy
-from fixfirst.runs import manifest, rows
+from fixfirst.runs import rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.jobs import NamedJob, TellJob
@@ -34,7 +34,7 @@ class TrialJob(NamedJob):
 
 def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     """Train, gate and evaluate one order; return its row of the ledger."""
-    with manifest.job_folder(job.folder):
+    with sessions.job_folder(job.folder):
         if (done := job.result()) is not None:
             checkpoint.delete(job.folder)  # a kill may have come between its result and this
             return Trial.from_values(done["trial"])

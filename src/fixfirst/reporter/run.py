@@ -1,4 +1,4 @@
-"""One reader of a run directory, and what is in a folder of runs, a line each."""
+"""One reader of a run directory."""
 
 import hashlib
 from array import array
@@ -15,27 +15,19 @@ from fixfirst.base import errors, files
 from fixfirst.orders import order
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.runs import layout
-from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, scheme_of
+from fixfirst.runs.csv_logs import iterate_rows, read_rows
+from fixfirst.runs.layout import Kind, RunFiles
+from fixfirst.runs.manifest import read_config, read_manifest
 from fixfirst.runs.matrix import complete_rounds
-from fixfirst.runs.rows import (
-    LARGEST_LOG,
-    ChoiceRow,
-    MatrixRow,
-    Outcome,
-    SessionRow,
-    Trial,
-    UpdateRow,
-    ValueRow,
-    iterate_rows,
-    number,
-    read_rows,
-)
+from fixfirst.runs.rows import ChoiceRow, MatrixRow, Outcome, SessionRow, Trial, UpdateRow, ValueRow
+from fixfirst.runs.sessions import RUNNING, is_locked
 from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.evaluation import Evaluation
 
+ASSUMED_TEST_EPISODES = 1_000  # where the configuration does not say
+# Settings that do not decide what a run finds.
+_NEUTRAL_SETTINGS = ("seed", "cyborg", "tensorboard", "log_episodes", "checkpoint_every")
 UNKNOWN = "unknown"  # the state of a run without a record of it
 T = TypeVar("T")
 
@@ -88,8 +80,8 @@ class Run:
     def __init__(self, folder: Path, *, lenient: bool = False):
         self.folder, self.files, self.lenient = folder, RunFiles(folder), lenient
         self._missing: list[str] = []
-        self.manifest: dict[str, Any] = layout.read_manifest(folder)
-        self.kind = layout.Kind(self.manifest["kind"])
+        self.manifest: dict[str, Any] = read_manifest(folder)
+        self.kind = Kind(self.manifest["kind"])
         self.name = errors.printable(folder.resolve().name)
 
     @property
@@ -103,7 +95,7 @@ class Run:
 
     @property
     def is_search(self) -> bool:
-        return self.kind == layout.Kind.SEARCH
+        return self.kind == Kind.SEARCH
 
     @property
     def is_separate(self) -> bool:
@@ -117,11 +109,18 @@ class Run:
     @cached_property
     def status(self) -> str:
         """running, finished or interrupted; a lenient reader does not know where nothing is recorded."""
-        if is_locked(self.folder):
-            return RUNNING
-        return self.sessions[-1].outcome if self.sessions else UNKNOWN if self.lenient else Outcome.INTERRUPTED
+        outcome = self.sessions[-1].outcome if self.sessions else UNKNOWN if self.lenient else Outcome.INTERRUPTED
+        return RUNNING if outcome != Outcome.FINISHED and is_locked(self.folder) else outcome
 
-    # ---- parts
+    @property
+    def is_running(self) -> bool:
+        return self.status == RUNNING
+
+    @cached_property
+    def result_settings(self) -> dict[str, str]:
+        """The settings that decide what a run finds, as text; with the kind of run."""
+        ignored = (*_NEUTRAL_SETTINGS, *(("workflow",) if self.is_search else ()))  # a search chooses it itself
+        return {"kind": str(self.kind)} | {name: str(value) for name, value in self.config.items() if name not in ignored}
 
     @_part(RunFiles.config, {})
     def config(self) -> dict[str, Any]:
@@ -129,7 +128,7 @@ class Run:
 
     @_part(f"the unit types of {RunFiles.config}", order.FIVE_TYPES)
     def scheme(self) -> UnitScheme:
-        return scheme_of(self.config)
+        return UnitScheme.from_config(self.config.get("units"), self.config.get("scenario"))
 
     @_part(f"the scenario of {RunFiles.config}", None)
     def network(self) -> NetworkFacts | None:
@@ -150,10 +149,7 @@ class Run:
     @_part(f"the ranking in {RunFiles.ledger}", None)
     def ranked_trials(self) -> RankedTrials | None:
         """Return how the accepted trials compare; None before there is one."""
-        episodes = number(self.config.get("test_episodes", ASSUMED_TEST_EPISODES))
-        if episodes is None or episodes < 2:
-            raise errors.RunDirError(f"{self.files.config}: damaged, test_episodes is not a number from 2 on")
-        return rank_trials(self.trials, self.scheme, int(episodes))
+        return rank_trials(self.trials, self.scheme, int(self.config.get("test_episodes", ASSUMED_TEST_EPISODES)))
 
     @_part(RunFiles.rounds, ())
     def rounds(self) -> tuple[ValueRow, ...]:
@@ -224,11 +220,9 @@ class Run:
         found = []
         here = self.files
         for path in (here.config, here.ledger, here.choices, here.training_log, here.matrix, here.result):
-            with suppress(OSError, ValueError), files.open_regular(path, LARGEST_LOG) as file:
+            with suppress(OSError, ValueError), files.open_regular(path, UpdateRow.largest_file) as file:
                 found.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
         return tuple(found)
-
-    # ---- what follows
 
     def workflow_of(self, trial: Trial) -> Workflow:
         return Workflow.parse(trial.workflow, self.scheme)
@@ -261,55 +255,3 @@ def _read_result(path: Path) -> dict[str, Any] | None:
 
 def _evaluation(document: dict[str, Any] | None) -> Evaluation | None:
     return None if document is None else Evaluation.from_dict(document["evaluation"])
-
-
-# ---------------------------------------------------------------- a folder of runs
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """A run in one line. What is not known yet is None."""
-
-    folder: Path
-    kind: str  # search, train, league, or ? where it cannot be told
-    status: str  # running, finished, interrupted, or what is wrong with it
-    created: str
-    red_agent: str | None = None
-    workflow: str | None = None  # the rule, the best order so far, or the one trained
-    mean: float | None = None  # its return
-    seconds: float | None = None  # worked on, over all times
-
-
-def summarise_runs(folder: Path) -> list[RunSummary]:
-    """Return the runs of a folder, newest first."""
-    return sorted(map(summarise_run, layout.find_runs(folder)), key=lambda run: run.created, reverse=True)
-
-
-def summarise_run(folder: Path) -> RunSummary:
-    """Return a run in one line; one that cannot be read says why."""
-    try:
-        run = Run(folder)
-    except errors.UNREADABLE as e:
-        return RunSummary(folder, "?", errors.in_one_line(str(e)), "")
-    created = str(run.manifest.get("created", ""))
-    try:
-        workflow, mean = _found(run)
-        seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
-        red_agent = "learned" if run.kind == layout.Kind.LEAGUE else str(run.config.get("red_agent", "?"))
-        return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
-    except errors.UNREADABLE as e:
-        return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
-
-
-def _found(run: Run) -> tuple[str | None, float | None]:
-    """Return what a run found in a few words, and its return."""
-    if run.kind == layout.Kind.LEAGUE:
-        return None, None if run.result is None else run.result.mean
-    if not run.is_search:
-        return str(run.config.get("workflow", "?")), None if run.result is None else run.result.mean
-    if not run.is_separate:
-        return (None, None) if run.answer is None else (run.answer.rule, run.answer.orders[0].mean)
-    if run.ranked_trials is None:
-        return None, None
-    best = run.ranked_trials.ranking.rows[0]
-    return str(best.workflow), best.mean
