@@ -300,10 +300,10 @@ def test_a_half_written_ledger_counts_up_to_its_last_whole_line(search):
 
 
 def test_a_run_that_is_worked_on_says_so_and_an_interrupted_one_how_to_go_on(search):
-    with locked(search):
-        assert read_run(search).missing[0].startswith("The run goes on")
     (search / "runtime.csv").unlink()
     write_session(search, 1.0, outcome="interrupted")
+    with locked(search):
+        assert read_run(search).missing[0].startswith("The run goes on")
     assert f"fixfirst resume {search}" in read_run(search).missing[0]
 
 

@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from run_folder import LOST, TRIALS, resign, write_search, write_training
+from run_folder import LOST, TRIALS, resign, write_search, write_session, write_training
 
 from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.report import report
@@ -184,6 +184,7 @@ def test_a_mark_links_to_its_replay_once_there_is_one(visit, folder, tmp_path):
 
 def test_a_running_search_has_a_page_that_looks_for_news(tmp_path):
     folder = write_search(tmp_path / "run")
+    write_session(folder, 1.0, outcome="interrupted")
     with locked(folder):
         text = report([folder]).path.read_text()
     assert '<meta http-equiv="refresh" content="10">' in text and "still running" in text

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from run_folder import write_search
+from run_folder import write_search, write_session
 from terminal import COLOUR, in_terminal
 
 from fixfirst.cli import main
@@ -97,6 +97,7 @@ def test_quiet_says_nothing_but_the_result(tmp_path):
 def test_runs_lists_them_as_a_table_or_as_json(tmp_path, capsys):
     write_search(tmp_path / "a")
     write_search(tmp_path / "study" / "c")
+    write_session(tmp_path / "study" / "c", 1.0, outcome="interrupted")
     with locked(tmp_path / "study" / "c"):
         assert main(["runs", str(tmp_path), "--json"]) == 0
     states = {Path(run["folder"]).name: run["status"] for run in json.loads(capsys.readouterr().out)}
