@@ -14,7 +14,7 @@ from rich.console import Console
 from fixfirst.base.tables import Table
 from fixfirst.reporter import page
 from fixfirst.reporter.results import print_searches, searches_document
-from fixfirst.reporter.screen import print_table, prose
+from fixfirst.reporter.screen import show
 from fixfirst.runs.rows import Status
 from fixfirst.stats.answer import Adaptive
 
@@ -64,7 +64,7 @@ def test_documents_are_json_and_say_the_same():
 def lines_of_ranking(width):
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
-        print_table(console, FakeSearch([trial(number, -14.0 - number) for number in range(3)]).table())
+        show(FakeSearch([trial(number, -14.0 - number) for number in range(3)]).table(), console=console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
@@ -81,8 +81,7 @@ def test_a_narrow_terminal_breaks_orders_between_words_and_shows_the_last_column
 def test_a_terminal_obeys_nothing_in_a_name(capsys):
     name = "[red]\x1b[31m[/nowhere]"
     console = Console(width=100, force_terminal=True)
-    prose(console, name)
-    print_table(console, Table(("run", "[b]"), ((name, 1.0),)))
+    show(name, Table(("run", "[b]"), ((name, 1.0),)), console=console)
     out = capsys.readouterr().out
     assert out.count("[red]\ufffd[31m[/nowhere]") == 2 and "\x1b[31m" not in out and "[b]" in out
 

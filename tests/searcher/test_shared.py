@@ -452,7 +452,7 @@ def test_the_answer_says_what_the_price_consists_of_and_which_orders_show_it():
     assert replace(answer, swaps=(other,)).telling_orders is None and replace(answer, replicates=1).telling_orders is None
     (section,) = [section for section in why_sections(answer)]
     assert [row[0] for row in section.tables[0].rows] == ["enterprise", "Restore", "user", "op_server", "all together"]
-    assert [round(part, 2) for _, part, _, _ in section.figures[0].numbers.rows] == [3.12, 2.49, -1.64, 0.01]
+    assert [round(part, 2) for _, part, _, _ in section.figures[0].table.rows] == [3.12, 2.49, -1.64, 0.01]
 
 
 def test_what_may_be_worth_more_than_the_margin_is_not_said_to_make_no_difference():

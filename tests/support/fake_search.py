@@ -5,7 +5,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from fixfirst.game.game_config import Game
-from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.stats.across_seeds import SeedResult, rank_trials, ranking_table
@@ -63,6 +62,6 @@ class FakeSearch:
 def shared_search(**facts):
     """A search with one network for all orders."""
     config = SimpleNamespace(total_episodes=100_000, base_budget=0, num_rounds=10, can_settle=True, separate=False)
-    config.training = SimpleNamespace(game=Game(red_agent="b_line"))
+    config.scheme, config.training = FIVE_TYPES, SimpleNamespace(game=Game(red_agent="b_line"))
     empty = {"folder": Path("runs/mine"), "used": 0, "rounds": 0, "idle": False, "in_words": ""}
-    return SimpleNamespace(config=config, network=NetworkFacts.of(FIVE_TYPES), **empty | facts)
+    return SimpleNamespace(config=config, **empty | facts)

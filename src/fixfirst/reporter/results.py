@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, cast
 
 from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.play import comparison, equivalence, leaderboard
-from fixfirst.reporter.screen import command_line, print_table, prose, results
-from fixfirst.reporter.verdicts import NOTHING_PASSED, verdict_in_words, verdict_over_seeds
+from fixfirst.reporter.screen import Copied, Strong, show
+from fixfirst.reporter.verdicts import NOTHING_PASSED, some, verdict_in_words, verdict_over_seeds
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import across_seeds, agreement
 from fixfirst.stats.evaluation import Evaluations
@@ -21,33 +19,33 @@ if TYPE_CHECKING:
     from fixfirst.searcher import study
     from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.shared import SharedSearch
+
 _MOST_ANSWERS = 12  # searches of a study whose tables are printed; of more, a line each
 _MOST_ROWS = 24  # of a table of orders
+_Parts = list[str | Table]
 
 
 def print_searches(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> None:
     """Print the final tables, and what to do next. folder: of the search, or of the study; page: the report, if any."""
-    console = results()
-    shared, separate = _by_kind(searches)
-    if shared:
-        _print_answers(console, shared)
-    elif len(separate) == 1:
-        _print_search(console, separate[0])
+    together: _Parts = []
+    if not searches[0].config.separate:
+        shared = cast("Sequence[SharedSearch]", searches)
+        parts = _answers(shared)
+        if len(searches) > 1:
+            what = _together(shared)
+            together = ["", Strong(f"{what.rule}."), *_sentences(what.sentences)]
     else:
-        _print_study(console, separate, folder)
-    if page is not None:
-        command_line(console, f"report:      {page}")
-    if len(shared) > 1:
-        together = _together(shared)
-        console.print()
-        _print_sentences(console, (f"{together.rule}.", *together.sentences))
+        separate = cast("Sequence[PublishedSearch]", searches)
+        parts = _ranking(separate[0]) if len(searches) == 1 else _seeds(separate, folder)
+    report = [] if page is None else [Copied(f"report:      {page}")]
+    show(*parts, *report, *together)
 
 
 def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
     """Return the same for JSON."""
     report = {"report": None if page is None else str(page)}
-    shared, separate = _by_kind(searches)
-    if shared:
+    if not searches[0].config.separate:
+        shared = cast("Sequence[SharedSearch]", searches)
         documents = [{"run": str(s.folder), **s.answer.document()} for s in shared if s.answer is not None]
         if len(searches) == 1:
             return documents[0] | report
@@ -56,12 +54,13 @@ def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page:
         if together.survey is not None:
             words |= {"networks": together.survey.document()}
         return {"study": str(folder), **words, "runs": documents} | report
+    separate = cast("Sequence[PublishedSearch]", searches)
     if len(searches) > 1:
         compared = [_comparison_document(c) for c in across_seeds.compare_seeds([search.result for search in separate])]
         return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": compared} | report
-    search = separate[0]
-    standings = search.standings
-    rows = [] if standings is None else [asdict(row) | {"workflow": str(row.workflow)} for row in standings.ranking.rows]
+    (search,) = separate
+    ranked = search.standings
+    rows = [] if ranked is None else [asdict(row) | {"workflow": str(row.workflow)} for row in ranked.ranking.rows]
     trials = [asdict(trial) for trial in search.trials]
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
 
@@ -88,118 +87,94 @@ def _together(searches: "Sequence[SharedSearch]") -> agreement.Agreement:
     return agreement.Agreement.of(answers, [NetworkFacts.of(search.config.scheme) for search in finished])
 
 
-def _by_kind(searches: "Sequence[study.AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
-    """Part those with one network for all orders from those with a training per order."""
-    shared: Any = [search for search in searches if not search.config.separate]
-    separate: Any = [search for search in searches if search.config.separate]
-    return shared, separate
-
-
-def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None:
-    """Print the rule, what does not matter, the swaps, the orders, of every search."""
+def _answers(searches: "Sequence[SharedSearch]") -> _Parts:
+    """Return the rule, what does not matter, the swaps, the orders, of every search."""
     finished = [(search, search.answer) for search in searches if search.answer is not None]
     if len(finished) > _MOST_ANSWERS:
-        prose(console, *(f"{search.folder.name}: {answer.sentences[0]}" for search, answer in finished))
-        command_line(console, f"next:        {errors.command('report', searches[0].folder)}")
-        return
+        lines = [f"{search.folder.name}: {answer.sentences[0]}" for search, answer in finished]
+        return [*lines, Copied(f"next:        {errors.command('report', searches[0].folder)}")]
+    parts: _Parts = []
     for search, answer in finished:
-        if len(finished) > 1:
-            console.print()
-            command_line(console, f"{search.folder.name}:")
-        _print_sentences(console, answer.sentences)
+        parts += ["", Copied(f"{search.folder.name}:")] if len(finished) > 1 else []
+        parts += _sentences(answer.sentences)
         for table in answer.tables():
-            _print_beginning(console, table)
+            parts += _beginning(table)
         if answer.adaptive is not None:
-            prose(console, f"{answer.adaptive.lead}:")
-            print_table(console, answer.adaptive.swaps_table())
-            _print_beginning(console, answer.adaptive.orders_table(answer))
+            parts += [f"{answer.adaptive.lead}:", answer.adaptive.swaps_table()]
+            parts += _beginning(answer.adaptive.orders_table(answer))
         where = search.config.training.game.where
-        command_line(console, f"{answer.episodes:,} training episodes, {where}; {answer.trainings}")
+        parts.append(Copied(f"{answer.episodes:,} training episodes, {where}; {answer.trainings}"))
     best = RunFiles(searches[0].folder).best
     policies = f"policies:    {searches[0].folder.parent}/*/{RunFiles.best} (each follows any order)"
     policy = policies if len(searches) > 1 else f"policy:      {best} (follows any order)"
-    command_line(console, policy, f"next:        {errors.command('evaluate', best)}")
+    return [*parts, Copied(policy), Copied(f"next:        {errors.command('evaluate', best)}")]
 
 
-def _print_sentences(console: Console, sentences: Sequence[str]) -> None:
-    """Print what a person should read, the first sentence bold."""
-    for number, text in enumerate(sentences):
-        prose(console, text, style="" if number else "bold")
+def _sentences(sentences: Sequence[str]) -> _Parts:
+    """Return what a person should read, the first sentence strong."""
+    return [text if number else Strong(text) for number, text in enumerate(sentences)]
 
 
-def _print_beginning(console: Console, table: Table) -> None:
-    """Print a table of orders, which is cut off somewhere."""
-    print_table(console, replace(table, rows=table.rows[:_MOST_ROWS]))
-    if (more := len(table.rows) - _MOST_ROWS) > 0:
-        prose(console, f"... and {more} more; --json lists all")
+def _beginning(table: Table) -> _Parts:
+    """Return a table of orders, which is cut off somewhere."""
+    more = len(table.rows) - _MOST_ROWS
+    return [replace(table, rows=table.rows[:_MOST_ROWS]), *([f"... and {more} more; --json lists all"] if more > 0 else [])]
 
 
-def _print_search(console: Console, search: "PublishedSearch") -> None:
-    """Print what a search with a training per order found."""
-    found, tried = search.standings, len({trial.workflow for trial in search.trials})
-    game = search.config.training.game
-    facts = f"{search.used:,} training episodes, red agent {game.red_agent}, {game.where}"
-    prose(console, f"{len(search.trials)} trials, {tried} orders tried, {facts}")
-    if found is None:
-        prose(console, NOTHING_PASSED)
-        return
-    _print_beginning(console, search.table())
+def _ranking(search: "PublishedSearch") -> _Parts:
+    """Return what a search with a training per order says."""
+    ranked, game, best = search.standings, search.config.training.game, RunFiles(search.folder).best
+    tried = f"{some(len(search.trials), 'trial')}, {some(len({t.workflow for t in search.trials}), 'order')} tried"
+    parts: _Parts = [f"{tried}, {search.used:,} training episodes, red agent {game.red_agent}, {game.where}"]
+    if ranked is None:
+        return [*parts, NOTHING_PASSED]
+    parts += _beginning(search.table())
     if others := [trial for trial in search.trials if not trial.accepted]:
         names = ", ".join(sorted({trial.workflow for trial in others}))
-        prose(console, f"{len(others)} trials did not pass the gate: {names}")
-    prose(console, verdict_in_words(found.ranking))
-    prose(
-        console,
-        f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders.",
-    )
-    best = RunFiles(search.folder).best
-    command_line(console, f"best policy: {best}", f"next:        {errors.command('evaluate', best)}")
+        parts.append(f"{some(len(others), 'trial')} did not pass the gate: {names}")
+    spread = f"{ranked.spread:.2f} between two trainings of one order, estimated from neighbouring orders"
+    parts += [verdict_in_words(ranked.ranking), f"Intervals allow for {spread}."]
+    return [*parts, Copied(f"best policy: {best}"), Copied(f"next:        {errors.command('evaluate', best)}")]
 
 
-def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder: Path) -> None:
-    """Print what several of them say together."""
+def _seeds(searches: "Sequence[PublishedSearch]", folder: Path) -> _Parts:
+    """Return what several of them say together."""
     used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
     variant = searches[0].config.training.game.variant
-    prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")
-    for one in across_seeds.compare_seeds([search.result for search in searches]):
-        console.print()
-        prose(console, f"red agent {one.red_agent}, {len(one.best)} seeds", style="bold")
-        for best in one.best:
-            found = "no order passed the gate" if best.workflow is None else f"{plain(best.mean)}  {best.workflow}"
-            prose(console, f"seed {best.seed}: best {found}")
-        _print_beginning(console, one.table())
-        prose(console, verdict_over_seeds(one))
-    command_line(
-        console, f"policies: {folder}/*/{RunFiles.best}", f"next:     {errors.command('evaluate', searches[0].folder)}"
-    )
-
-
-# ---------------------------------------------------------------- evaluations
+    parts: _Parts = [f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}"]
+    for each in across_seeds.compare_seeds([search.result for search in searches]):
+        parts += ["", Strong(f"red agent {each.red_agent}, {len(each.best)} seeds")]
+        for best in each.best:
+            what = "no order passed the gate" if best.workflow is None else f"{plain(best.mean)}  {best.workflow}"
+            parts.append(f"seed {best.seed}: best {what}")
+        parts += [*_beginning(each.table()), verdict_over_seeds(each)]
+    following = errors.command("evaluate", searches[0].folder)
+    return [*parts, Copied(f"policies: {folder}/*/{RunFiles.best}"), Copied(f"next:     {following}")]
 
 
 def print_evaluations(rows: Evaluations) -> None:
     """Print a row per game, the sum that the challenge ranks by, and what an episode cost."""
-    console = results()
-    print_table(console, rows.table())
     total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
     facts = ", ".join(filter(None, (f"{rows[0].episodes:,} episodes each", f"variant {rows[0].variant}", rows.world)))
-    prose(console, f"sum {total:.2f} ± {error:.2f} ({facts})")
+    lines = [f"sum {total:.2f} ± {error:.2f} ({facts})"]
     for row in rows:
         costs = sorted(((cost, name) for name, cost in row.costs.items() if cost >= 0.005), reverse=True)
         parts = ", ".join(f"{name} {cost:.2f}" for cost, name in costs) or "nothing"
-        prose(console, f"{row.red_agent}, {row.steps} steps, costs: {parts}")
+        lines.append(f"{row.red_agent}, {row.steps} steps, costs: {parts}")
+    show(rows.table(), *lines)
 
 
 def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> None:
     """Print one policy in both worlds, with the difference and the verdict of two one-sided tests."""
-    console, rows = results(), []
+    rows = []
     for a, b in zip(ours, theirs, strict=True):
         gap = equivalence.difference(a, b, margin)
         verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
         errors_of_means = a.standard_error, b.standard_error
-        rates = ("-" if row.compliance is None else str(row.compliance.compliance) for row in (a, b))
+        rates = (None if row.compliance is None else str(row.compliance.compliance) for row in (a, b))
         rows.append((a.red_agent, a.steps, a.mean, b.mean, *errors_of_means, gap.mean, gap.low, gap.high, verdict, *rates))
-    columns = ("red_agent", "steps", "simulator", "CybORG", "error", "their_error", "difference", "low", "high")
+    numbers = ("simulator", "CybORG", "error", "their_error", "difference", "low", "high")
+    columns = ("red_agent", "steps", *numbers, "verdict", "compliance, simulator", "compliance, CybORG")
     shown: list[str | Column] = [
         *columns[:2],
         Column(("simulator", "error"), "simulator", "{:.2f} ± {:.2f}".format),
@@ -207,13 +182,11 @@ def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> 
         Column("difference", "difference", signed),
         INTERVAL,
         Column("verdict", f"verdict at ±{margin:g}"),
+        *(columns[-2:] if any(row.compliance is not None for row in ours) else ()),
     ]
-    if any(row.compliance is not None for row in ours):
-        shown += [Column("kept", "compliance, simulator"), Column("their_kept", "CybORG")]
-    print_table(console, Table((*columns, "verdict", "kept", "their_kept"), tuple(rows), tuple(shown)))
-    precise = "where they cost nothing and make the difference more precise"
     counts = f"{theirs[0].episodes:,} episodes of each on CybORG and {ours[0].episodes:,} on the simulator"
-    prose(console, f"{counts}, {precise}; variant {ours[0].variant}")
+    precise = "where they cost nothing and make the difference more precise"
+    show(Table(columns, tuple(rows), tuple(shown)), f"{counts}, {precise}; variant {ours[0].variant}")
 
 
 def print_comparison(rows: comparison.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
@@ -221,22 +194,21 @@ def print_comparison(rows: comparison.Comparisons, first: str, second: str, flag
 
     flags: with which `fixfirst watch` plays the same episodes.
     """
-    console = results()
-    prose(console, f"first: {first}", f"second: {second}")
-    print_table(console, rows.table())
+    lines = []
     for row in rows:
         name = f"{row.red_agent}, {row.variant}"
         parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
-        prose(console, f"{name}: {_verdict(row)}", f"{name}: second - first by what is paid: {parts or 'nothing'}")
+        lines += [f"{name}: {_verdict(row)}", f"{name}: second - first by what is paid: {parts or 'nothing'}"]
         for side, worst in (("first", row.worst_of_first), ("second", row.worst_of_second)):
             listed = "; ".join(f"{e.number}: first {e.first:.1f}, second {e.second:.1f}" for e in worst)
-            prose(console, f"{name}: worst of the {side}, episode {listed}")
+            lines.append(f"{name}: worst of the {side}, episode {listed}")
     variants = errors.list_words(list(dict.fromkeys(row.variant for row in rows)))
     facts = (f"{rows[0].episodes:,} episodes against each, the same for both", f"variant {variants}", rows.world)
-    prose(console, ", ".join(filter(None, facts)))
     row, chosen = rows[0], ("--number", str(rows[0].worst_of_first[0].number))
     world = ("--red-agent", row.red_agent, "--variant", row.variant)
-    prose(console, f"next: {errors.command('watch', first, '--beside', second, *chosen, *world, *flags)}")
+    following = errors.command("watch", first, "--beside", second, *chosen, *world, *flags)
+    lines += [", ".join(filter(None, facts)), f"next: {following}"]
+    show(f"first: {first}", f"second: {second}", rows.table(), *lines)
 
 
 def _verdict(row: comparison.Paired) -> str:
@@ -251,15 +223,15 @@ def _verdict(row: comparison.Paired) -> str:
 
 def print_leaderboard(standing: leaderboard.LeaderboardScore) -> None:
     """Print six columns and their total, beside the published ones."""
-    console = results()
-    for table in (*standing.tables(), standing.table()):
-        print_table(console, table)
-    for row in leaderboard.LEADERBOARD:
-        lead = standing.lead(row)
-        prose(console, f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
+    leads = ((row.name, standing.lead(row)) for row in leaderboard.LEADERBOARD)
     played = f"{standing.columns[0].episodes:,} episodes against each, variant {standing.columns[0].variant}"
-    prose(console, f"B: b_line, M: meander, with the steps of an episode; {played}")
-    prose(console, f"published: {leaderboard.LEADERBOARD_SOURCE}")
+    show(
+        *standing.tables(),
+        standing.table(),
+        *(f"total less that of {name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]" for name, lead in leads),
+        f"B: b_line, M: meander, with the steps of an episode; {played}",
+        f"published: {leaderboard.LEADERBOARD_SOURCE}",
+    )
 
 
 def standing_document(standing: leaderboard.LeaderboardScore) -> dict[str, Any]:

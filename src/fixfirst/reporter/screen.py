@@ -24,6 +24,14 @@ class PatientConsole(Console):
         self.quiet = True
 
 
+class Strong(str):
+    """A text that stands out."""
+
+
+class Copied(str):
+    """A line that is to be copied: it is never broken."""
+
+
 def results() -> Console:
     """Return where tables of results go: stdout, as wide as the terminal."""
     console = PatientConsole()
@@ -32,16 +40,16 @@ def results() -> Console:
     return console
 
 
-def prose(console: Console, *lines: str, style: str = "") -> None:
-    """Print texts: on a terminal broken between words, elsewhere a line each, however long."""
-    for line in lines:
-        console.print(Text(errors.printable(line), style), soft_wrap=not console.is_terminal)
-
-
-def command_line(console: Console, *lines: str) -> None:
-    """Print what is to be copied: never broken."""
-    for line in lines:
-        console.print(Text(errors.printable(line)), soft_wrap=True)
+def show(*parts: str | Table, console: Console | None = None) -> None:
+    """Print texts, on a terminal broken between words and elsewhere a line each, and what people see of tables."""
+    console = console or results()
+    for part in parts:
+        if isinstance(part, Table):
+            for table in fitting_tables(part, console.width) if part.rows else ():
+                console.print(table)
+        else:
+            text = Text(errors.printable(part), "bold" if isinstance(part, Strong) else "")
+            console.print(text, soft_wrap=isinstance(part, Copied) or not console.is_terminal)
 
 
 def fitted(lines: Sequence[str]) -> str:
@@ -51,13 +59,6 @@ def fitted(lines: Sequence[str]) -> str:
         return "\n".join(lines)
     fold = textwrap.TextWrapper(console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
     return "\n".join(fold(line) if len(line) > console.width else line for line in lines)
-
-
-def print_table(console: Console, table: Table) -> None:
-    """Print what people see of a table, as wide as the terminal is; what does not fit beside stands below."""
-    if table.rows:
-        for part in fitting_tables(table, console.width):
-            console.print(part)
 
 
 def fitting_tables(table: Table, width: int) -> list[rich_table.Table]:
