@@ -120,7 +120,7 @@ def play(world: World, policy: Policy, role: Seer, learner: PPO, number: int, se
         actions=np.array(kept["actions"], np.int16),
         rewards10=np.array(kept["rewards10"], np.int32),
         choices=np.array(kept["choices"], np.int16),
-        found=found.reshape(steps + 1, n).astype(np.int32),
+        row_ids=found.reshape(steps + 1, n).astype(np.int32),
         rows=rows,
         assigned=np.zeros(n, np.int64),
         workflows=(),

@@ -170,7 +170,7 @@ def test_memories_with_bits_that_no_group_has_are_refused(group):
     envs.set_state(envs.get_state(), records)
     for wrong in (2**64 - 1,) if records[group].dtype == np.uint64 else (-1, np.iinfo(records[group].dtype).max):
         records[group] = wrong
-        with pytest.raises(ff.WorldError, match=f"memories hold a {group} (that is not in 0|of more than)"):
+        with pytest.raises(ff.WorldError, match=f"memories hold a {group} of more than"):
             envs.set_state(envs.get_state(), records)
 
 
@@ -196,7 +196,7 @@ MACROS, ACT1 = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1")
         (lambda: ff.Workflow.from_number(0).kendall_distance(0), "compared with another one, got 0"),
         (lambda: ff.ActionSet("mine", np.zeros(3)), "actions of action set 'mine' must be a tuple of whole numbers"),
         (lambda: ff.ActionSet("mine", (0,), 5), "macros of action set 'mine' must be a tuple of strings, got 5"),
-        (lambda: ff.ActionSet(None, (0,)), "an action set is named by a text, got None"),
+        (lambda: ff.ActionSet(None, (0,)), "an action set is named by a string, got None"),
         (lambda: MACROS.numbers(3), "choices must be a tuple of strings, got 3"),
         (lambda: ff.MemoryScheme(5), "groups must be a tuple of strings, got 5"),
         (lambda: ff.Game(max_steps=2**63), "max_steps must be at most 2147483647, got 92233"),

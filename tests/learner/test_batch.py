@@ -106,7 +106,7 @@ def rollout_of(words, actions, workflows=(), assigned=None):
         actions,
         nothing[:-1].astype(np.int32),
         choices=actions,
-        found=(found.reshape(words.shape) + 3).astype(np.int32),
+        row_ids=(found.reshape(words.shape) + 3).astype(np.int32),
         rows=np.concatenate([before, rows]),
         assigned=assigned,
         workflows=workflows,

@@ -43,12 +43,12 @@ def test_one_turn_at_a_time_is_the_same_game_as_all_in_one_call(played):
     np.testing.assert_array_equal(slowly.blue.actions, played.blue.actions)
     np.testing.assert_array_equal(slowly.blue.rewards10, played.blue.rewards10)
     np.testing.assert_array_equal(slowly.red.choices, played.red.choices)
-    np.testing.assert_array_equal(slowly.red.rows[slowly.red.found], played.red.rows[played.red.found])
+    np.testing.assert_array_equal(slowly.red.rows[slowly.red.row_ids], played.red.rows[played.red.row_ids])
 
 
 def test_a_masked_choice_is_never_drawn(played):
     allowed = PLAIN.allowed(played.red.rows)
-    assert allowed[played.red.found[:-1], played.red.choices].all()
+    assert allowed[played.red.row_ids[:-1], played.red.choices].all()
     assert 0 < allowed.mean() < 1
 
 
@@ -56,7 +56,7 @@ def test_each_of_several_attackers_plays_as_it_does_alone(played):
     """Plain and picky ones share a table; which one an episode has is drawn like that of scripts."""
     reds = Reds([network(), network(PICKY, 1)], [PLAIN, PICKY])
     both = duel(reds, (1.0, 1.0))
-    mine = reds.rows[both.red.found[0], -1] >> np.uint64(56) == 0  # the last byte says whose row it is
+    mine = reds.rows[both.red.row_ids[0], -1] >> np.uint64(56) == 0  # the last byte says whose row it is
     assert 0 < mine.sum() < len(mine)
     np.testing.assert_array_equal(both.red.choices[:, mine], played.red.choices[:, mine])
     assert both.red.choices[:, mine].max() < PLAIN.actions <= both.red.choices[:, ~mine].max()

@@ -168,8 +168,8 @@ def test_the_remembered_policy_is_asked_once_per_observation_and_workflow():
     rollout = play(PolicyTable(act, ORDERS), workflows=ORDERS, num_envs=50)
     rows = np.concatenate(asked)
     assert len(np.unique(rows, axis=0)) == len(rows)
-    assert np.array_equal(words_of(rows), rollout.rows) and len(rows) == len(np.unique(rollout.found))
-    assert np.array_equal(rollout.rows[rollout.found[:-1].ravel()], rows_of(rollout))
+    assert np.array_equal(words_of(rows), rollout.rows) and len(rows) == len(np.unique(rollout.row_ids))
+    assert np.array_equal(rollout.rows[rollout.row_ids[:-1].ravel()], rows_of(rollout))
 
 
 def test_a_rollout_is_reproducible_and_follows_its_seeds():

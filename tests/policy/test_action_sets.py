@@ -252,10 +252,10 @@ def test_bad_choices_are_refused_and_nothing_moves(choices, says):
     ("make", "says"),
     [
         (lambda: ff.make_vec(2, action_set="some"), "unknown action set 'some'; use all, macros, original"),
-        (lambda: ff.ActionSet("mine", (0, 145)), r"action set 'mine' needs actions of 0\.\.144, got \(0, 145\)"),
+        (lambda: ff.ActionSet("mine", (0, 145)), r"action set 'mine' needs actions of 0\.\.144, such as 0 \(Sleep\), got \(0, 145\)"),
         (
             lambda: ff.ActionSet("mine", (), ("User3",)),
-            r"needs an action of the world, such as 0 \(Sleep\): without one, nothing",
+            r"needs actions of 0\.\.144, such as 0 \(Sleep\), got \(\)",
         ),
         (lambda: ff.ActionSet("mine", (0,), ("User4",)), "has macros for"),
         (lambda: ff.ActionSet("mine", (0,), ("User4",), (("Apache",),)), "'mine': Apache cannot be placed on User4"),

@@ -140,8 +140,6 @@ def test_what_compiled_code_would_look_up_beyond_its_arrays_is_refused(folder):
     for wrong in (np.ones((1, 10**6), np.uint8), np.zeros((1, 52)), np.full((1, 77), 2), np.zeros(3), None):
         with pytest.raises(ff.PolicyError, match=r"inputs must be \[N, 77\] bits, got shape"):
             policy.probabilities(wrong)
-    with pytest.raises(ff.WorkflowError, match="orders must be a list of workflows, got"):
-        policy.player_of(["user"])
     small = {name: array[..., :1] for name, array in policy.weights.items()}
     for weights in (small, {}, {name: array.astype(np.float64) for name, array in policy.weights.items()}):
         with pytest.raises(ff.PolicyError, match="the weights of this policy"):

@@ -1,9 +1,10 @@
-"""The shield: what an order forbids, from what blue knows."""
+"""The shield: what an order forbids, from what blue knows; and the ways in which an order can be kept."""
 
 import numpy as np
 import pytest
-from cage2 import ACTIONS, HOST_ID, action_id
+from cage2 import ACTIONS, CAGE2, HOST_ID, action_id
 
+from fixfirst.base.errors import ConfigError
 from fixfirst.game.parts import REPAIR_VERBS
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, Workflow
@@ -12,53 +13,75 @@ from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.answers import probabilities
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
-from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.spec import SHIELDS, PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.training import make_config
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > user > op_host > defender")
 USER_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
 SCAN, EXPLOIT, UNKNOWN, PRIVILEGED = 0b0001, 0b0011, 0b0100, 0b1100
+SLEEP, RESTORE, ANALYSE = action_id("Sleep"), action_id("Restore", "User1"), action_id("Analyse", "User1")
+REPAIRS = [a for a in range(145) if CAGE2.repaired_hosts[a] == HOST_ID["Enterprise1"]]
 
 
-def view(**hosts):
-    """An observation: four bits per host, activity in the lower two, belief in the upper two."""
-    return np.array([sum(bits << 4 * HOST_ID[host] for host, bits in hosts.items())], np.uint64)
-
-
-def names(hosts):
-    return {name for name, host in HOST_ID.items() if hosts >> host & 1}
-
-
-def suspected(*turns):
-    """The suspect hosts after some (observation, action) pairs, before the last action."""
-    memories = Memories(PolicySpec(shield=True), 1)
-    for words, action in turns[:-1]:
+def seen_and_allowed(turns, way="shield"):
+    """For each turn: is User1 suspect, and may Enterprise1 be repaired? turns: what is seen of User1, and what blue does."""
+    spec = PolicySpec(units=FIVE_TYPES, shield=True, keeping=way)
+    table = PolicyTable(lambda inputs: np.ones((len(inputs), 145)), [USER_FIRST], spec=spec)
+    memories, suspect, allowed = Memories(spec, 1), [], []
+    for seen, action in turns:
+        words = np.array([seen << 4 * HOST_ID["User1"]], np.uint64)
+        number = table.look(memories, words, np.zeros(1, np.int64))
+        row = table.rows[number]
+        suspect.append(int(bits_of(row, spec.inputs)[0, 52 + HOST_ID["User1"]]))
+        allowed.append(int(spec.allowed(row)[0, REPAIRS].all()))
         memories.remember(words, np.array([action]))
-    return names(int(memories.suspicion(turns[-1][0])[0][0]))
+    return suspect, allowed
 
 
-SLEEP = action_id("Sleep")
+SCANS = [(SCAN, SLEEP)] * 3
+BROKEN_IN = [(EXPLOIT, SLEEP)] + [(0, SLEEP)] * 11
+REPAIRED = [*[(SCAN, SLEEP)] * 2, (0, RESTORE), (SCAN, SLEEP), (SCAN, SLEEP)]
 
 
-def test_an_exploit_makes_suspect_and_so_does_a_second_scan():
-    assert suspected((view(User1=SCAN), SLEEP)) == set()
-    assert suspected((view(User1=EXPLOIT), SLEEP)) == {"User1"}
-    assert suspected((view(User1=SCAN), SLEEP), (view(User1=SCAN), SLEEP)) == {"User1"}
-    assert suspected((view(User1=EXPLOIT), SLEEP), (view(), SLEEP)) == {"User1"}  # it stays
-
-
-def test_restore_clears_and_analyse_clears_unless_it_finds_root():
-    exploited = (view(User1=EXPLOIT), action_id("Restore", "User1"))
-    assert suspected(exploited, (view(), SLEEP)) == set()
-    analysed = (view(User1=EXPLOIT), action_id("Analyse", "User1"))
-    assert suspected(analysed, (view(), SLEEP)) == set()
-    assert suspected(analysed, (view(User1=PRIVILEGED), SLEEP)) == {"User1"}
+@pytest.mark.parametrize(
+    ("way", "turns", "expected"),
+    [
+        ("shield", SCANS, [0, 1, 1]),  # activity that comes again
+        ("evidence", SCANS, [0, 0, 0]),
+        ("shield", BROKEN_IN, [1] * 12),
+        ("evidence", BROKEN_IN, [1] * 12),
+        ("expiry", BROKEN_IN, [1] * 10 + [0, 0]),  # nothing new in the second five turns
+        ("shield", [(EXPLOIT, RESTORE), (0, SLEEP)], [1, 0]),
+        ("shield", [(EXPLOIT, ANALYSE), (0, SLEEP)], [1, 0]),
+        ("shield", [(EXPLOIT, ANALYSE), (PRIVILEGED, SLEEP)], [1, 1]),  # it was root
+        ("shield", REPAIRED, [0, 1, 1, 1, 1]),
+        ("recheck", REPAIRED, [0, 1, 1, 0, 1]),  # after Restore the next scan is the first one
+        ("limit", SCANS, [0, 1, 1]),
+    ],
+)
+def test_what_raises_suspicion_and_how_it_ends(way, turns, expected):
+    """And a user that is suspect forbids repairs of enterprise, but for the turns that the way `limit` leaves free."""
+    suspect, allowed = seen_and_allowed(turns, way)
+    assert suspect == expected
+    assert way == "limit" or allowed == [1 - each for each in expected]
 
 
 def test_whoever_is_believed_not_clean_counts_too():
-    seen = view(User1=UNKNOWN, Enterprise0=PRIVILEGED, User2=EXPLOIT)
-    assert names(int(Memories(PolicySpec(shield=True), 1).suspicion(seen)[1][0])) == {"User1", "Enterprise0"}
+    assert seen_and_allowed([(UNKNOWN, SLEEP), (PRIVILEGED, SLEEP), (0, SLEEP)]) == ([0, 0, 0], [0, 0, 1])
+
+
+def test_after_two_turns_under_suspicion_one_turn_is_free_of_the_mask():
+    assert seen_and_allowed([(EXPLOIT, SLEEP)] * 7, "limit")[1] == [0, 0, 1, 0, 0, 1, 0]
+
+
+def test_a_policy_carries_the_way_it_keeps_its_order():
+    for way in SHIELDS:
+        spec = make_config(workflow=str(USER_FIRST), keep=way).spec
+        assert spec.shield and spec.keeping == way and PolicySpec.from_dict(spec.as_dict()) == spec
+    assert "keeping" not in PolicySpec(units=FIVE_TYPES, shield=True).as_dict()  # as files were before
+    with pytest.raises(ConfigError, match="kept by one of shield, evidence"):
+        PolicySpec(keeping="hope")
 
 
 @pytest.mark.parametrize("name", ["all", "macros"])
@@ -93,17 +116,9 @@ def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_it
     spec = config.spec
     assert spec.shield and spec.inputs == spec.memory.inputs + 13 + 25
     network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
-    both = [
-        play(
-            PolicyTable(policy, [USER_FIRST], spec=spec),
-            config.game,
-            episodes=200,
-            seed=1,
-            purpose="x",
-            workflows=[USER_FIRST],
-        )
-        for policy in (network, probabilities(network))
-    ]
+    players = (PolicyTable(policy, [USER_FIRST], spec=spec) for policy in (network, probabilities(network)))
+    asked = {"episodes": 200, "seed": 1, "purpose": "x", "workflows": [USER_FIRST]}
+    both = [play(player, config.game, **asked) for player in players]
     for name in ("packed_obs", "actions", "choices", "rewards10", "held"):
         assert np.array_equal(*(getattr(played.rollout, name) for played in both)), name
     counts = both[0].counts()
@@ -111,7 +126,7 @@ def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_it
     assert counts.judged.sum() > 200 and broken / counts.judged.sum() < 0.05
 
 
-def test_what_a_policy_is_told_may_differ_from_what_it_keeps():
+def test_the_order_that_a_policy_reads_may_differ_from_the_one_it_keeps():
     spec = PolicySpec(units=FIVE_TYPES, shield=True)
     network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
     kept = PolicyTable(network, [USER_FIRST], spec=spec, prompts=[ENTERPRISE_FIRST])

@@ -65,7 +65,7 @@ def test_the_compiled_loop_plays_what_is_played_step_by_step(name, greedy):
     fast, slow = (play(kind(net, workflows, spec=chosen, greedy=greedy), workflows) for kind in (PolicyTable, InSteps))
     for field in ("packed_obs", "held", "actions", "rewards10", "choices"):
         assert np.array_equal(getattr(fast, field), getattr(slow, field)), field
-    assert np.array_equal(fast.rows[fast.found], slow.rows[slow.found])  # numbered in another order
+    assert np.array_equal(fast.rows[fast.row_ids], slow.rows[slow.row_ids])  # numbered in another order
     assert len(np.unique(fast.choices)) > 4
 
 
@@ -77,7 +77,7 @@ def test_a_row_is_the_observation_the_memory_and_the_order(name):
     rollout = play(PolicyTable(network(chosen), workflows, spec=chosen), workflows, num_envs=9)
     memories = Memories(chosen, 18)
     for t in range(41):
-        rows = rollout.rows[rollout.found[t]]
+        rows = rollout.rows[rollout.row_ids[t]]
         bits = bits_of(rows, chosen.inputs)
         assert np.array_equal(bits[:, :52], bits_of(rollout.packed_obs[t][:, None], 52))
         assert np.array_equal(bits[:, 52 : chosen.memory.inputs], memories.bits())
@@ -97,7 +97,7 @@ def test_an_opening_begins_every_episode():
     rollout = play(PolicyTable(network(chosen), spec=chosen))
     assert (rollout.choices[0] == chosen.opening[0]).all() and (rollout.choices[1] == chosen.opening[1]).all()
     later = rollout.after(2)
-    assert later.actions.shape[0] == 38 and np.array_equal(later.found, rollout.found[2:])
+    assert later.actions.shape[0] == 38 and np.array_equal(later.row_ids, rollout.row_ids[2:])
 
 
 @pytest.mark.parametrize("kind", [PolicyTable, InSteps])

@@ -60,7 +60,7 @@ class Oracle:
 
     def see(self, rollout, rewards, allowed=None):
         """What is learned from a rollout that the present weights have played. allowed [A] bool: others are never taken."""
-        rows = rollout.rows[rollout.found.ravel()]  # what was read, transition by transition
+        rows = rollout.rows[rollout.row_ids.ravel()]  # what was read, transition by transition
         inputs = torch.from_numpy(bits_of(rows, self.config.spec.inputs)).double()
         masks = self.config.spec.allowed(rows) if allowed is None else np.repeat(allowed[None], len(rows), axis=0)
         action = torch.from_numpy(rollout.choices.ravel().astype(np.int64))

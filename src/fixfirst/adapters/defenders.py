@@ -94,8 +94,7 @@ def make_defender(
         orders = tuple(Workflow.parse(text, who.scheme) for text in texts)
     if isinstance(who, Agent):
         return Defender(who.player(orders, greedy=greedy, scenario=home), orders, home, name=name)
-    player = who.player(greedy=greedy) if who.scheme is None else who.player_of(orders, greedy=greedy)
-    return Defender(player, orders, home, who, name)
+    return Defender(who.player(*orders, greedy=greedy), orders, home, who, name)
 
 
 def in_scenario(policy: Policy, scenario: Scenario | None, say: Say, name: str) -> Policy:

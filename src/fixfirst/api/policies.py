@@ -124,7 +124,7 @@ def rollout(
         if (variant := who.config.get("variant") or envs.world.variant) != envs.world.variant:
             say(f"the policy was made for variant {variant}; the environments play {envs.world.variant}")
         orders, assigned = who.assign(workflow, envs.num_envs)
-        player: Player = who.player_of(orders, greedy=greedy)
+        player: Player = who.player(*orders, greedy=greedy)
     elif isinstance(workflow, str | None):
         player = defenders.make_defender(policy, workflow, greedy, scenario=scenario).player
         assigned = np.zeros(envs.num_envs, np.int64)

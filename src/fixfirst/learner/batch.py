@@ -28,8 +28,8 @@ class DistinctInputs(NamedTuple):
 def distinct_rows(rollout: Rollout, seed: int | None = None) -> DistinctInputs:
     """Every row that was met once, in the order in which they were met; with a seed, those met before an action shuffled."""
     numbers, met = np.full(len(rollout.rows), -1, np.int64), np.empty(len(rollout.rows), np.int64)
-    found = np.empty(rollout.found.shape, np.int64)
-    used, count = number_rows(np.ascontiguousarray(rollout.found), numbers, met, found)
+    found = np.empty(rollout.row_ids.shape, np.int64)
+    used, count = number_rows(np.ascontiguousarray(rollout.row_ids), numbers, met, found)
     if seed is not None:
         keys, draws = np.empty(used, np.uint64), np.empty(used)
         chance_keys(seed, 0, keys)

@@ -140,9 +140,6 @@ def _lower_bound(
     return float(min(np.quantile(_resampled(hits, trials, weights), 1 - confidence), exact))
 
 
-# ---------------------------------------------------------------- gate
-
-
 GateRule = Literal["bound", "latest"]
 
 

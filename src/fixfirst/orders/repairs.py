@@ -104,9 +104,6 @@ def judge_steps(actions, held, ranks, repaired_host, host_unit, unit_hosts, rule
             flags[5, t, i] = needs != 0
 
 
-# ---------------------------------------------------------------- alignment reward
-
-
 def delta_reward(judgement: Judgement, weight: float) -> np.ndarray:
     """[T, N] weight * (c_t - c_{t-1}), c = compliant / judged so far in the episode, 0 before the first judged repair."""
     judged, compliant = judgement.judged.cumsum(axis=0), judgement.compliant.cumsum(axis=0)
@@ -117,9 +114,6 @@ def delta_reward(judgement: Judgement, weight: float) -> np.ndarray:
 def penalty_reward(judgement: Judgement, weight: float) -> np.ndarray:
     """[T, N] minus weight for every violation."""
     return -weight * (judgement.judged & ~judgement.compliant)
-
-
-# ---------------------------------------------------------------- per episode
 
 
 class Counts(NamedTuple):

@@ -35,7 +35,7 @@ class Rollout(NamedTuple):
     actions: np.ndarray  # [T, B] int16 of the world
     rewards10: np.ndarray  # [T, B] int32 the world's reward in tenths
     choices: np.ndarray  # [T, B] int16 of the policy; the same unless it has its own set of actions
-    found: np.ndarray  # [T + 1, B] int32 the policy's row at each step, an index into `rows`
+    row_ids: np.ndarray  # [T + 1, B] int32 the policy's row at each step, an index into `rows`
     rows: np.ndarray  # [M, row words] uint64; none of a player that is no `PolicyTable`
     assigned: np.ndarray  # [B] index of each episode's workflow in `workflows`
     workflows: tuple[Workflow, ...]  # empty: played without one
@@ -70,7 +70,7 @@ class Rollout(NamedTuple):
         return _BY_STEP if self.turns is None else (*_BY_STEP, "turns")
 
 
-_BY_STEP = ("packed_obs", "held", "privileged", "actions", "rewards10", "choices", "found")
+_BY_STEP = ("packed_obs", "held", "privileged", "actions", "rewards10", "choices", "row_ids")
 
 
 def join(rollouts: Sequence[Rollout]) -> Rollout:
@@ -160,5 +160,5 @@ def collect_duel(world: World, player: Player, reds: Reds, *, first_episode: int
         rollouts.append(collect(world, player, first_episode=first_episode + number, **options))
         tracks.append(reds.stop_recording(world))
     blue = join(rollouts)
-    rows, choices = (np.concatenate(columns, axis=1) for columns in zip(*tracks, strict=True))
-    return Duel(blue, blue._replace(found=rows, choices=choices, rows=reds.rows, turns=None))
+    row_ids, choices = (np.concatenate(columns, axis=1) for columns in zip(*tracks, strict=True))
+    return Duel(blue, blue._replace(row_ids=row_ids, choices=choices, rows=reds.rows, turns=None))

@@ -118,10 +118,10 @@ def play_on(
         before_turn(t)
         turn = next(turns)
         track.packed_obs[t], access[t] = turn.moment.words, turn.moment.access
-        track.found[t], track.choices[t], track.actions[t] = turn.rows, turn.choices, turn.actions
+        track.row_ids[t], track.choices[t], track.actions[t] = turn.rows, turn.choices, turn.actions
         track.rewards10[t], track.ended[t] = world.rewards10, world.ended
     before_turn(len(track.actions))
     track.packed_obs[-1], access[-1] = world.packed_obs, world.access
     if isinstance(player, PolicyTable):
-        track.found[-1] = player.look(own, world.packed_obs, assigned)
+        track.row_ids[-1] = player.look(own, world.packed_obs, assigned)
     track.held[:], track.privileged[:] = repairs.held_mask(access), repairs.held_mask(access, repairs.ROOT)

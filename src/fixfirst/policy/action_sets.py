@@ -37,49 +37,41 @@ class ActionSet:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise errors.WorldError(f"an action set is named by a text, got {self.name!r}")
-        arguments.check_ints(f"actions of action set {self.name!r}", self.actions)
-        arguments.check_strings(f"macros of action set {self.name!r}", self.macros)
+            raise errors.WorldError(f"an action set is named by a string, got {self.name!r}")
+        mine, most, listed = f"action set {self.name!r}", self.scenario.num_actions - 1, self._slots.lists
+        actions = arguments.check_ints(f"actions of {mine}", self.actions)
+        if not actions or not all(0 <= action <= most for action in actions):  # macros alone leave nothing once they stand
+            raise errors.WorldError(
+                f"{mine} needs actions of 0..{most}, such as {self.scenario.sleep_id} (Sleep), got {self.actions}"
+            )
+        hosts = arguments.check_strings(f"macros of {mine}", self.macros)
         if not isinstance(self.lists, list | tuple):
-            raise errors.WorldError(f"lists of action set {self.name!r} must be a tuple of them, got {self.lists!r}")
-        for decoys in self.lists:
-            arguments.check_strings(f"a list of action set {self.name!r}", decoys)
-        if not all(0 <= action < self.scenario.num_actions for action in self.actions):
-            raise errors.WorldError(
-                f"action set {self.name!r} needs actions of 0..{self.scenario.num_actions - 1}, got {self.actions}"
-            )
-        if not self.actions:
-            raise errors.WorldError(
-                f"action set {self.name!r} needs an action of the world, such as {self._sleep} (Sleep): "
-                "without one, nothing is allowed once all decoys stand"
-            )
-        if not self.lists:
-            object.__setattr__(self, "lists", tuple(self._slots.lists.get(host, ()) for host in self.macros))
-        if len(self.lists) != len(self.macros) or not all(self.lists):
-            known = tuple(host for host, decoys in self._slots.lists.items() if decoys)
-            raise errors.WorldError(f"action set {self.name!r} has macros for {self.macros}; there are lists for {known}")
-        for host, decoys in zip(self.macros, self.lists, strict=True):
+            raise errors.WorldError(f"lists of {mine} must be a tuple of them, got {self.lists!r}")
+        lists = [tuple(arguments.check_strings(f"a list of {mine}", decoys)) for decoys in self.lists]
+        lists = lists or [listed.get(host, ()) for host in hosts]
+        if len(lists) != len(hosts) or not all(lists):
+            placeable = tuple(host for host, decoys in listed.items() if decoys)
+            raise errors.WorldError(f"{mine} has macros for {self.macros}; there are lists for {placeable}")
+        for host, decoys in zip(hosts, lists, strict=True):
             for decoy in decoys:
                 if (host, decoy) not in self._slots.number:
-                    raise errors.WorldError(f"action set {self.name!r}: {decoy} cannot be placed on {host}")
+                    raise errors.WorldError(f"{mine}: {decoy} cannot be placed on {host}")
+        for name, values in (("actions", actions), ("macros", hosts), ("lists", lists)):
+            object.__setattr__(self, name, tuple(values))
 
     @classmethod
     def parse(cls, text: "ActionSet | str", scenario: Scenario = CAGE2) -> "ActionSet":
         """Return the action set of this name."""
         if isinstance(text, ActionSet):
             return text
-        known = action_sets(scenario)
-        if not isinstance(text, str) or text not in known:
-            raise errors.WorldError(f"unknown action set {text!r}; use {', '.join(known)}")
-        return known[text]
+        sets = action_sets(scenario)
+        if not isinstance(text, str) or text not in sets:
+            raise errors.WorldError(f"unknown action set {text!r}; use {', '.join(sets)}")
+        return sets[text]
 
     @property
     def _slots(self) -> DecoySlots:
         return decoy_slots(self.scenario)
-
-    @property
-    def _sleep(self) -> int:
-        return self.scenario.sleep_id
 
     @property
     def size(self) -> int:
@@ -126,7 +118,7 @@ class ActionSet:
         host, decoys = self.macros[macro], self.lists[macro]
         missing = [decoy for decoy in decoys if not standing >> self._slots.number[host, decoy] & 1]
         if not missing and not self.repeats:
-            return self._sleep
+            return self.scenario.sleep_id
         return self.scenario.action_id(f"Decoy{[*missing, decoys[0]][0]}", host)
 
     # For compiled functions: a host's standing decoys are the lowest bits of (all standing decoys >> its first shift), and
@@ -188,12 +180,12 @@ _WINNERS_LISTS = {
 @cache
 def action_sets(scenario: Scenario = CAGE2) -> Mapping[str, ActionSet]:
     """Return the action sets of a scenario by name; the winner's is one of CAGE2."""
-    found = {"all": ActionSet("all", tuple(range(scenario.num_actions)), scenario=scenario), "macros": _macros(scenario)}
+    sets = {"all": ActionSet("all", tuple(range(scenario.num_actions)), scenario=scenario), "macros": _macros(scenario)}
     if scenario == CAGE2:
         verbs, hosts = ("Analyse", "Remove", "Restore"), tuple(_WINNERS_LISTS)
         actions = tuple(scenario.action_id(verb, host) for verb in verbs for host in hosts)
-        found["original"] = ActionSet("original", actions, hosts, tuple(_WINNERS_LISTS.values()), repeats=True)
-    return MappingProxyType(found)
+        sets["original"] = ActionSet("original", actions, hosts, tuple(_WINNERS_LISTS.values()), repeats=True)
+    return MappingProxyType(sets)
 
 
 def _macros(scenario: Scenario) -> ActionSet:
@@ -201,9 +193,9 @@ def _macros(scenario: Scenario) -> ActionSet:
 
     def hosts_where(succeeds: Callable[[parts.ExploitKind, parts.Host], bool]) -> tuple[str, ...]:
         """Return the hosts on which, in some variant, some exploit succeeds so; red's foothold apart."""
-        met = {h.name for one in scenario.by_variant for h in one.hosts if any(succeeds(e, h) for e in one.exploits)}
+        held = {h.name for world in scenario.by_variant for h in world.hosts if any(succeeds(e, h) for e in world.exploits)}
         helped = (host.name for host in scenario.hosts if host.listed and host.reached and host.name != scenario.start)
-        return tuple(name for name in helped if name in met)
+        return tuple(name for name in helped if name in held)
 
     removable = hosts_where(parts.ExploitKind.gives_user_shell)
     takeable = hosts_where(parts.ExploitKind.takes)

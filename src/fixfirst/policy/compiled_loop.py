@@ -30,7 +30,7 @@ class Trajectory(NamedTuple):
     packed_obs: np.ndarray  # [T + 1, N], or [T + 1, N, W]: uint64 observations; the last: after the last action
     held: np.ndarray  # [T + 1, N] int16 (or int64) sets of hosts red truly held, likewise
     privileged: np.ndarray  # [T + 1, N] of these, those on which red is root
-    found: np.ndarray  # [T + 1, N] int32 numbers of the rows the policy read, likewise
+    row_ids: np.ndarray  # [T + 1, N] int32 numbers of the rows the policy read, likewise
     choices: np.ndarray  # [T, N] int16 what the policy chose
     actions: np.ndarray  # [T, N] int16 the world's action that it was
     rewards10: np.ndarray  # [T, N] int32
@@ -107,9 +107,9 @@ def play_compiled(
     starts, meanings, shifts, slots = spec.starts, spec.meanings, spec.shifts, spec.slots
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
     keeping = spec.keeping
-    effects, host_slots, host_scans, listed = spec.effects, spec.host_slots, spec.host_scans, spec.listed
+    effects, host_slots, host_scans, listed = spec.tables
     states, tables, chances, red_odds = inside.states, inside.tables[0], inside.chances, inside.red_odds
-    views, hosts, rooted, found, choices = track.packed_obs, track.held, track.privileged, track.found, track.choices
+    views, hosts, rooted, row_ids, choices = track.packed_obs, track.held, track.privileged, track.row_ids, track.choices
     remembers = spec.remembers
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
     if red is not None:
@@ -120,7 +120,7 @@ def play_compiled(
         red_cumulative, red_likely, red_starts = red_table.cumulative, red_table.likely, red.arrays.starts
         ports, pairs, gates, subnets = red.arrays.ports, red.arrays.pairs, red.arrays.gates, red.arrays.subnets
         verbs, targets, wishes = red.arrays.verbs, red.arrays.targets, red.arrays.wishes
-        red_found, red_choices = red.track.found, red.track.choices
+        red_row_ids, red_choices = red.track.row_ids, red.track.choices
         num_hosts, foothold, goal = red.arrays.hosts, red.arrays.foothold, red.arrays.target
     for start in range(first, n, GROUP):
         stop = min(start + GROUP, n)
@@ -155,16 +155,16 @@ def play_compiled(
                     read,
                     g,
                 )
-                known = filled[0]
+                count = filled[0]
                 number = find_row(table_slots, rows, filled, read, g)
-                if number == known:
+                if number == count:
                     answer_row(actor, rows, number, spec.words, scratch)
                     enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
                 for k in range(views.shape[2]):
                     views[t, i, k] = view[k]
                 hosts[t, i] = rules.held(env)
                 rooted[t, i] = env.privileged
-                found[t, i] = number
+                row_ids[t, i] = number
                 if red is not None:
                     learned, owner = env.red_agent >= state.LEARNED, env.red_agent - state.LEARNED
                     red_number, red_choice = 0, 0
@@ -173,13 +173,13 @@ def play_compiled(
                         red_view.read_red(
                             env, red_starts, ports, pairs, num_hosts, foothold, goal, red_words, owner, mine, red_read, g
                         )
-                        red_known = red_filled[0]
+                        red_count = red_filled[0]
                         red_number = find_row(red_slots, red_rows, red_filled, red_read, g)
-                        if red_number == red_known:
+                        if red_number == red_count:
                             loaded = reds.answer_red(
                                 networks, red_rows, red_number, red_words, red_scratch, red_cumulative, red_likely, loaded
                             )
-                    red_found[t, i] = red_number
+                    red_row_ids[t, i] = red_number
                 if t == steps:
                     continue
                 choice = opening_choice(openings, keys[g], env.step)

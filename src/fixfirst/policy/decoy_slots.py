@@ -45,7 +45,7 @@ class DecoySlots:
 
     def _list(self, host: int) -> tuple[str, ...]:
         worth = {
-            decoy.name: min(_weight_fooled(one.decoys[k], one.hosts[host], one) for one in self.scenario.by_variant)
+            decoy.name: min(_weight_fooled(world.decoys[k], world.hosts[host], world) for world in self.scenario.by_variant)
             for k, decoy in enumerate(self.scenario.decoys)
         }
         return tuple(sorted((name for name in worth if worth[name] > 0), key=lambda name: -worth[name]))
@@ -64,7 +64,7 @@ class DecoySlots:
             for decoy in self.scenario.decoys
             if _can_be_placed(decoy, host) and decoy.name not in self.lists[host.name]
         )
-        return MappingProxyType({place: slot for slot, place in enumerate(self.listed + spare)})
+        return MappingProxyType({host_and_decoy: slot for slot, host_and_decoy in enumerate(self.listed + spare)})
 
     @cached_property
     def longest(self) -> int:

@@ -40,12 +40,12 @@ def opening_choice(openings, key, when):
 
 
 @compiled
-def draw_choices(table, found, keys, steps, openings, choices):
-    """Fill choices [N] of environments whose rows are found [N], at these steps [N] of their episodes."""
-    for i in range(len(found)):
+def draw_choices(table, row_ids, keys, steps, openings, choices):
+    """Fill choices [N] of environments that read rows row_ids [N], at these steps [N] of their episodes."""
+    for i in range(len(row_ids)):
         choices[i] = opening_choice(openings, keys[i], steps[i])
         if choices[i] == FREE:
-            choices[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], steps[i])
+            choices[i] = draw_action(table.cumulative, table.likely, row_ids[i], keys[i], steps[i])
 
 
 @compiled

@@ -90,9 +90,6 @@ def memory_dtype(scenario: Scenario) -> np.dtype:
     return np.dtype([*groups, *sets, ("window", np.int8), ("busy", np.int8)])
 
 
-# ---------------------------------------------------------------- for compiled functions
-
-
 class MemoryTables(NamedTuple):
     """What actions and scans mean for a memory. A actions of the world, L hosts that blue sees, D words of slots."""
 
@@ -121,8 +118,6 @@ def memory_tables(scenario: Scenario) -> MemoryTables:
         slot_words(scenario, [slots.listed_mask])[0],
     )
 
-
-# ---------------------------------------------------------------- memory schemes
 
 _COUNTS = ("breaks", "again")
 GROUP_NAMES = tuple(group.name for group in memory_groups(CAGE2))
@@ -167,13 +162,12 @@ class MemoryScheme:
             return text
         if not isinstance(text, str):
             raise errors.WorldError(f"memory is given by name, got {text!r}; {_RIGHT}")
-        parts = [part.strip() for part in text.split("+")]
-        return cls(tuple(group for part in parts for group in SCHEMES.get(part, (part,))), scenario)
+        names = [name.strip() for name in text.split("+")]
+        return cls(tuple(group for name in names for group in SCHEMES.get(name, (name,))), scenario)
 
     @property
     def name(self) -> str:
-        known = (name for name, groups in SCHEMES.items() if groups == self.groups)
-        return next(known, "+".join(self.groups))
+        return next((name for name, groups in SCHEMES.items() if groups == self.groups), "+".join(self.groups))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -183,24 +177,22 @@ class MemoryScheme:
 
     def in_words(self, bits: Sequence[float] | np.ndarray) -> dict[str, str]:
         """Return what is remembered of whom: {"network": "quiet turns 3", "User2": "active, decoys Femitter Tomcat"}."""
-        each = bits.tolist() if isinstance(bits, np.ndarray) else bits
-        right = isinstance(each, list | tuple) and all(isinstance(bit, int | float) for bit in each)
-        if not right or len(each) != self.bits:
+        if np.shape(bits) != (self.bits,):
             raise errors.WorldError(f"a memory of {self.name} has {self.bits} bits, got {bits!r}")
         short = {group.name: group.short for group in memory_groups(self.scenario)}
-        found: dict[str, dict[str, list[str]]] = {}
-        for name in (name for name, bit in zip(self.names, each, strict=True) if bit):
+        words: dict[str, dict[str, list[str]]] = {}
+        for name in (name for name, bit in zip(self.names, bits, strict=True) if bit):
             group, whom, *what = name.split()
             if group == "quiet":  # the largest number says it all
-                found.setdefault(NETWORK, {})[short[group]] = [whom]
+                words.setdefault(NETWORK, {})[short[group]] = [whom]
             elif group in _COUNTS:  # likewise
-                found.setdefault(whom, {})[short[group]] = what
+                words.setdefault(whom, {})[short[group]] = what
             else:
-                found.setdefault(whom, {}).setdefault(short[group], []).extend(what)
+                words.setdefault(whom, {}).setdefault(short[group], []).extend(what)
         return {
-            whom: ", ".join(" ".join((kind, *what)) for kind, what in found[whom].items())
+            whom: ", ".join(" ".join((kind, *what)) for kind, what in words[whom].items())
             for whom in (NETWORK, *self.scenario.host_names)
-            if whom in found
+            if whom in words
         }
 
     @property

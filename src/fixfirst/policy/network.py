@@ -25,12 +25,12 @@ Weights = Mapping[str, np.ndarray]  # "actor.0.weight" [outputs, inputs], "actor
 
 def shapes(inputs: int, actions: int) -> dict[str, tuple[int, ...]]:
     """The shape of every array of a policy with so many inputs and actions, as in files."""
-    found: dict[str, tuple[int, ...]] = {}
+    named: dict[str, tuple[int, ...]] = {}
     for net, outputs in (("actor", actions), ("critic", 1)):
         sizes = (inputs, HIDDEN, HIDDEN, outputs)
         for layer, width, height in zip(LAYERS, sizes, sizes[1:], strict=False):
-            found |= {f"{net}.{layer}.weight": (height, width), f"{net}.{layer}.bias": (height,)}
-    return found
+            named |= {f"{net}.{layer}.weight": (height, width), f"{net}.{layer}.bias": (height,)}
+    return named
 
 
 class Layers(NamedTuple):
@@ -84,9 +84,6 @@ class Network(NamedTuple):
         return {name: np.ascontiguousarray(array.T) for name, array in zip(names, arrays, strict=True)}
 
 
-# ---------------------------------------------------------------- what a policy reads
-
-
 @inlined
 def list_bits(rows, row, words, active, start):
     """Write the numbers of the set bits in the first words of a row into active, from `start` on. Returns where they end."""
@@ -101,8 +98,6 @@ def list_bits(rows, row, words, active, start):
             bit += 1
     return end
 
-
-# ---------------------------------------------------------------- exp, tanh and log of IEEE operations
 
 ZERO, ONE, TWO, INFINITY = (np.float32(number) for number in (0, 1, 2, np.inf))
 _LOG2_E = np.float32(1.4426950408889634)
@@ -157,7 +152,6 @@ def log_of(x):
     return 2.0 * z * series + n * 0.6931471805599453
 
 
-# ---------------------------------------------------------------- products
 # Every number of a result adds its terms one after the other, however many rows there are.
 
 
@@ -183,9 +177,6 @@ def add_outer(a, b, c, rows):
     for n in range(0, c.shape[1], vectors.TILE):
         for j in range(0, len(c), vectors.TILE_ROWS):
             vectors.add_outer_tile(a, b, c, j, n, rows)
-
-
-# ---------------------------------------------------------------- forward
 
 
 class LayerBuffers(NamedTuple):

@@ -56,24 +56,29 @@ def load_policy(path: str | Path) -> Policy:
 def load_parent(path: Path, spec: PolicySpec) -> Policy:
     """A policy whose weights a training can inherit: of the same memory, action set and unit types, or of none of these."""
     policy, scheme = load_policy(path), spec.units
-    have = {"memory": policy.spec.memory.name, "action set": policy.spec.action_set.name}
-    need = {"memory": spec.memory.name, "action set": spec.action_set.name}
-    for what in need:
-        if have[what] != need[what]:
-            raise errors.ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
+    for what, have, need in (
+        ("memory", policy.spec.memory.name, spec.memory.name),
+        ("action set", policy.spec.action_set.name, spec.action_set.name),
+    ):
+        if have != need:
+            raise errors.ConfigError(f"{path}: has the {what} {have}, the training needs a policy with {need}")
     if policy.scheme not in (None, scheme):
-        known = ", ".join(policy.scheme.names)
         wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
-        raise errors.ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
-    kept, needed = ("rewards only" if not one.shield else f"a {_way(one)}" for one in (policy.spec, spec))
-    if policy.scheme is not None and kept != needed:
-        raise errors.ConfigError(f"{path}: keeps its order by {kept}, the training by {needed} (--keep)")
+        raise errors.ConfigError(
+            f"{path}: knows the unit types {', '.join(policy.scheme.names)}, the training needs a policy that knows {wanted}"
+        )
+    if policy.scheme is not None and _keeping(policy.spec) != _keeping(spec):
+        raise errors.ConfigError(
+            f"{path}: keeps its order by {_keeping(policy.spec)}, the training by {_keeping(spec)} (--keep)"
+        )
     return policy
 
 
-def _way(spec: PolicySpec) -> str:
-    """Name a shield, in words."""
-    return "shield" if spec.keeping == "shield" else f"shield by {spec.keeping}"
+def _keeping(spec: PolicySpec) -> str:
+    """Name the way in which an order is kept."""
+    if not spec.shield:
+        return "rewards only"
+    return "a shield" if spec.keeping == "shield" else f"a shield by {spec.keeping}"
 
 
 def policy_folder(path: Path) -> Path:

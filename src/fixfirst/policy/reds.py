@@ -27,7 +27,7 @@ RED_STREAM = 0x7265642D706C6179  # of an environment's key: red's draws are othe
 class RedTrack(NamedTuple):
     """What red did in T steps of N environments, where an attacker of `Reds` played."""
 
-    found: np.ndarray  # [T + 1, N] int32 numbers of the rows it read; the last row is what came after the last action
+    row_ids: np.ndarray  # [T + 1, N] int32 numbers of the rows it read; the last row is what came after the last action
     choices: np.ndarray  # [T, N] int16
 
     @classmethod
@@ -72,21 +72,17 @@ class Reds(Answers):
         self._turns: list[tuple[np.ndarray, np.ndarray]] | None = None  # None: nobody asks what they did
         self._track: RedTrack | None = None
 
-    # ---- step by step
-
     def decide(self, states: np.ndarray, chances: np.ndarray) -> None:
         """Write what these attackers do next into the states [N] they play in."""
         self.make_room(len(states))
-        found, choices = np.zeros(len(states), np.int32), np.zeros(len(states), np.int16)
-        decide_compiled(states, chances, self.networks, self.view, self.scratch, self.table, found, choices)
+        row_ids, choices = np.zeros(len(states), np.int32), np.zeros(len(states), np.int16)
+        decide_compiled(states, chances, self.networks, self.view, self.scratch, self.table, row_ids, choices)
         if self._turns is not None:
-            self._turns.append((found, choices))
+            self._turns.append((row_ids, choices))
 
     def conclude(self, states: np.ndarray) -> None:
         """Let them draw their conclusions from the turn that has just been played."""
         red_view.conclude_reds(states, self.view)
-
-    # ---- what they did
 
     def start_recording(self) -> None:
         """Keep what they do from now on."""
@@ -108,7 +104,7 @@ class Reds(Answers):
         self._turns = turns
         self.decide(now, world.inside().chances)
         self._turns = None
-        return RedTrack(np.array([found for found, _ in turns]), np.array([choices for _, choices in turns[:-1]]))
+        return RedTrack(np.array([row_ids for row_ids, _ in turns]), np.array([choices for _, choices in turns[:-1]]))
 
 
 def reds_of(game: Game) -> Reds:
@@ -125,9 +121,6 @@ def _stacked(actors: Sequence[Layers], choices: int) -> Layers:
     last = [(np.pad(a.matrix3, ((0, 0), (0, m))), np.pad(a.bias3, (0, m))) for a, m in zip(actors, missing, strict=True)]
     whole = [(*actor[:4], *end) for actor, end in zip(actors, last, strict=True)]
     return Layers(*(np.stack(arrays) for arrays in zip(*whole, strict=True)))
-
-
-# ---------------------------------------------------------------- an attacker's turn, compiled
 
 
 @called
@@ -157,7 +150,7 @@ def answer_red(networks, rows, number, words, scratch, cumulative, likely, loade
 
 
 @compiled
-def decide_compiled(states, chances, networks, view, scratch, table, found, choices):
+def decide_compiled(states, chances, networks, view, scratch, table, row_ids, choices):
     """See `Reds.decide`."""
     read, loaded = np.empty((1, table.rows.shape[1]), np.uint64), -1
     for i in range(len(states)):
@@ -169,13 +162,13 @@ def decide_compiled(states, chances, networks, view, scratch, table, found, choi
         red_view.read_red(
             env, view.starts, view.ports, view.pairs, view.hosts, view.foothold, view.target, words, owner, picky, read, 0
         )
-        known = table.filled[0]
+        count = table.filled[0]
         number = find_row(table.slots, table.rows, table.filled, read, 0)
-        if number == known:
+        if number == count:
             loaded = answer_red(networks, table.rows, number, words, scratch, table.cumulative, table.likely, loaded)
         choice = draw_action(table.cumulative, table.likely, number, red_key(chances[i].key, env.episode), env.step)
         env.red_verb = view.verbs[choice]
         env.red_target = view.targets[choice]
         env.red_wish = view.wishes[choice]
-        found[i] = number
+        row_ids[i] = number
         choices[i] = choice

@@ -21,9 +21,6 @@ RESTORES, ANALYSES, FILLS, CLEARS = range(4)  # columns of `MemoryTables.effects
 EVIDENCE, RECHECK, EXPIRY, LIMIT = 1, 2, 8, 16  # of `ShieldWay.code`: two bits, and where two numbers of 8 bits begin
 
 
-# ---------------------------------------------------------------- one environment
-
-
 @inlined
 def forget_one(memory):
     """Begin an episode: nothing has happened yet."""
@@ -228,9 +225,9 @@ def write_group(group, start, rows, i):
     """OR a group's bits into row i from bit `start` on, into two words if need be; not at all if the start is -1."""
     if start < 0:
         return
-    bits, word, place = uint64(group), start >> 6, uint64(start & 63)
-    rows[i, word] |= bits << place
-    beyond = bits >> uint64(1) >> (uint64(63) - place)  # two shifts: one by 64 would be none
+    bits, word, offset = uint64(group), start >> 6, uint64(start & 63)
+    rows[i, word] |= bits << offset
+    beyond = bits >> uint64(1) >> (uint64(63) - offset)  # two shifts: one by 64 would be none
     if beyond:
         rows[i, word + 1] |= beyond
 
@@ -246,10 +243,10 @@ def resolve_choice(meanings, shifts, choice, memory):
 @inlined
 def standing(decoys, slot):
     """Return which decoys stand from a slot on, at least eight of them."""
-    word, place = slot >> 6, uint64(slot & 63)
-    bits = decoys[word] >> place
+    word, offset = slot >> 6, uint64(slot & 63)
+    bits = decoys[word] >> offset
     if word + 1 < len(decoys):
-        bits |= decoys[word + 1] << uint64(1) << (uint64(63) - place)
+        bits |= decoys[word + 1] << uint64(1) << (uint64(63) - offset)
     return np.int64(bits & uint64(255))
 
 
@@ -271,9 +268,6 @@ def mask_macros(memory, first_macro, slots, rows, i, words):
             rows[i, words + (choice >> 6)] |= uint64(1) << uint64(choice & 63)
 
 
-# ---------------------------------------------------------------- N environments
-
-
 @compiled
 def forget_batch(memories, mask):
     """Forget in the environments of mask [N] bool."""
@@ -287,14 +281,6 @@ def remember_batch(memories, effects, host_slots, host_scans, listed, words, act
     """Remember what was seen, words [N, W] uint64, and done, actions [N] int64."""
     for i in range(len(memories)):
         remember_one(memories[i], effects, host_slots, host_scans, listed, words[i], actions[i], keeping)
-
-
-@compiled
-def suspect_batch(memories, words, suspect, dirty, keeping):
-    """Fill suspect [N] and dirty [N] with the sets of suspect hosts, and of those believed not clean."""
-    for i in range(len(memories)):
-        suspect[i] = suspects(memories[i], words[i], keeping)
-        dirty[i] = unclean_hosts(words[i])
 
 
 @compiled
@@ -354,16 +340,8 @@ class Memories:
     def remember(self, words: np.ndarray, actions: np.ndarray) -> None:
         """Remember what was seen, words [N] or [N, W] uint64, and done, actions [N] of the world."""
         if not self.idle:
-            arrays = self._arrays
-            tables = arrays.effects, arrays.host_slots, arrays.host_scans, arrays.listed
             taken = np.ascontiguousarray(actions, np.int64)
-            remember_batch(self.records, *tables, word_rows(words), taken, arrays.keeping)
-
-    def suspicion(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the hosts that are suspect now, and those believed not clean, as sets [N], where words are seen."""
-        suspect, dirty = np.empty((2, len(self.records)), np.int64)
-        suspect_batch(self.records, word_rows(words), suspect, dirty, self._arrays.keeping)
-        return suspect, dirty
+            remember_batch(self.records, *self._arrays.tables, word_rows(words), taken, self._arrays.keeping)
 
     def bits(self) -> np.ndarray:
         """Return what a policy reads beside the observation, [N, bits] int8."""
@@ -371,7 +349,7 @@ class Memories:
         if not scheme.groups:
             return np.zeros((len(self.records), 0), np.int8)
         rows = np.zeros((len(self.records), -(-scheme.inputs // 64)), np.uint64)
-        write_batch(self.records, self._arrays.starts, self._arrays.listed, rows)
+        write_batch(self.records, self._arrays.starts, self._arrays.tables.listed, rows)
         bits = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, bitorder="little")
         return bits[:, scheme.inputs - scheme.bits : scheme.inputs].view(np.int8)
 
@@ -408,12 +386,11 @@ class Memories:
             kind = array.dtype if array.dtype != right else "the right dtype"
             raise errors.WorldError(f"{asked}, got shape {array.shape} of {kind}")
         for group in memory_groups(self.spec.scenario):
-            values = array[group.field]
-            if values.dtype == np.uint64:  # words of slots, the spare ones among them
-                count = len(decoy_slots(self.spec.scenario).number) if group.name == "decoy" else len(group.parts)
-                limits = slot_words(self.spec.scenario, [2**count - 1])[0]
-                if (values & ~limits).any():
-                    raise errors.WorldError(f"memories hold a {group.field} of more than {count} decoys")
-            elif ((values < 0) | (values > (high := 2 ** (len(group.parts) // group.sets) - 1))).any():
-                raise errors.WorldError(f"memories hold a {group.field} that is not in 0..{high}")
+            bits = len(group.parts) // group.sets
+            if group.name == "decoy":  # the spare slots, too
+                bits = len(decoy_slots(self.spec.scenario).number)
+            values, every = array[group.field], 2**bits - 1
+            full = slot_words(self.spec.scenario, [every])[0] if values.dtype == np.uint64 else values.dtype.type(every)
+            if (values & ~full).any():
+                raise errors.WorldError(f"memories hold a {group.field} of more than {bits} bits")
         return array

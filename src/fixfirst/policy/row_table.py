@@ -1,4 +1,4 @@
-"""Distinct rows, each found under its number, with the odds that a network gave: what of a thousand environments is asked.
+"""Distinct rows, each under its number, with the odds that a network gave: what of a thousand environments is asked.
 
 Observations repeat enormously: environments with the same row need one answer. M rows, K words, A choices.
 """
@@ -33,7 +33,7 @@ class RowTable(NamedTuple):
             return self
         larger = RowTable.empty(max(2 * capacity, count + more), self.rows.shape[1], self.cumulative.shape[1])
         larger.cumulative[:count], larger.likely[:count] = self.cumulative[:count], self.likely[:count]
-        enter_rows(larger, self.rows[:count])
+        find_rows(larger, self.rows[:count], np.empty(count, np.int64))
         return larger
 
     def clear(self) -> None:
@@ -95,14 +95,7 @@ def mix_in(mixed, word):
 
 
 @compiled
-def find_rows(table, read, found):
-    """Fill found [N] with the numbers of rows read [N, row words]; new ones are entered."""
+def find_rows(table, read, row_ids):
+    """Fill row_ids [N] with the numbers of rows read [N, row words]; new ones are entered."""
     for i in range(len(read)):
-        found[i] = find_row(table.slots, table.rows, table.filled, read, i)
-
-
-@compiled
-def enter_rows(table, rows):
-    """Enter rows [M, row words], all different, in a table without any yet."""
-    for i in range(len(rows)):
-        find_row(table.slots, table.rows, table.filled, rows, i)
+        row_ids[i] = find_row(table.slots, table.rows, table.filled, read, i)

@@ -23,7 +23,7 @@ from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.memory import MemoryScheme, memory_tables
+from fixfirst.policy.memory import MemoryScheme, MemoryTables, memory_tables
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 
@@ -65,10 +65,7 @@ class SpecArrays(NamedTuple):
     meanings: np.ndarray  # [A, 32] int64
     shifts: np.ndarray  # [A, 2] int64
     slots: np.ndarray  # [macros that can be masked, D] uint64
-    effects: np.ndarray  # [actions of the world, 4] int64, see `MemoryTables`
-    host_slots: np.ndarray  # [L, D] uint64, likewise
-    host_scans: np.ndarray  # [L] int64, likewise
-    listed: np.ndarray  # [D] uint64: the slots that a policy reads
+    tables: MemoryTables
     suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
     keeping: int  # how suspicion comes and goes: `ShieldWay.code`
     first_macro: int  # the number of the first macro among the choices
@@ -223,16 +220,13 @@ class PolicySpec:
 
 @lru_cache(maxsize=64)
 def _arrays(spec: PolicySpec) -> SpecArrays:
-    chosen, memory, tables = spec.action_set, spec.memory, memory_tables(spec.scenario)
+    chosen, memory = spec.action_set, spec.memory
     return SpecArrays(
         starts=memory.starts,
         meanings=chosen.meanings,
         shifts=chosen.shifts,
         slots=chosen.slots,
-        effects=tables.effects,
-        host_slots=tables.host_slots,
-        host_scans=tables.host_scans,
-        listed=tables.listed,
+        tables=memory_tables(spec.scenario),
         suspicion=memory.inputs if spec.shield else -1,
         keeping=SHIELDS[spec.keeping].code,
         first_macro=len(chosen.actions),

@@ -82,20 +82,20 @@ class PolicyTable(Answers):
 
         words: what is seen; assigned [N]: workflows; steps [N]: of each environment's episode.
         """
-        found, choices = self.look(memories, words, assigned), np.empty(len(words), np.int64)
-        draw_choices(self.table, found, keys, steps, self.openings, choices)
+        row_ids, choices = self.look(memories, words, assigned), np.empty(len(words), np.int64)
+        draw_choices(self.table, row_ids, keys, steps, self.openings, choices)
         actions = np.array(memories.actions_of(choices))
         memories.remember(words, actions)
-        return found, choices, actions
+        return row_ids, choices, actions
 
     def look(self, memories: Memories, words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
         """The rows [N] that environments read now, answered if they are new."""
         self.make_room(len(words))
-        rows, found, known = self.orders[assigned], np.empty(len(words), np.int64), int(self.table.filled[0])
+        rows, row_ids, count = self.orders[assigned], np.empty(len(words), np.int64), int(self.table.filled[0])
         _read_rows(memories.records, self.arrays, self.shields, assigned, word_rows(words), rows)
-        find_rows(self.table, rows, found)
-        self._answer(known)
-        return found
+        find_rows(self.table, rows, row_ids)
+        self._answer(count)
+        return row_ids
 
     def _checked(self, policy: Probabilities) -> Probabilities:
         """Return a function of somebody's own, which may return anything."""
@@ -111,20 +111,20 @@ class PolicyTable(Answers):
 
         return ask
 
-    def _answer(self, known: int) -> None:
-        """Ask the policy about the rows from `known` on."""
+    def _answer(self, first: int) -> None:
+        """Ask the policy about the rows from `first` on."""
         count = int(self.table.filled[0])
-        if count == known:
+        if count == first:
             return
-        rows = self.table.rows[known:count]
+        rows = self.table.rows[first:count]
         odds = self._probabilities(bits_of(rows, self.spec.inputs))
         allowed = self.spec.allowed(rows)
         if len(allowed):
             odds = odds * allowed
         if self.greedy:
             odds = np.eye(self.spec.actions, dtype=np.float32)[odds.argmax(axis=1)]
-        self.table.cumulative[known:count] = np.cumsum(odds, axis=1)
-        self.table.likely[known:count] = odds.argmax(axis=1)
+        self.table.cumulative[first:count] = np.cumsum(odds, axis=1)
+        self.table.likely[first:count] = odds.argmax(axis=1)
 
 
 # Numba counts references to arrays by atomic operations, for views and for tuples of arrays that are handed on: what is done
@@ -160,10 +160,9 @@ def _read_rows(memories, arrays, shields, assigned, words, rows):
     """Complete rows [N, row words] of N environments that see words [N, W] and have to keep orders assigned [N]."""
     starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
     keeping, remembers = arrays.keeping, arrays.remembers
-    ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.listed
+    ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.tables.listed
     for i in range(len(words)):
-        memory, order = memories[i], assigned[i]
-        view = words[i]
+        memory, order, view = memories[i], assigned[i], words[i]
         read_row(
             memory,
             starts,

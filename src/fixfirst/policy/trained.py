@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,17 +24,11 @@ _KNOWS_NONE = "this policy knows no order: leave out workflow"
 MOST_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 
-class _Episodes:
-    """What a policy knows of N environments from call to call: how far their episodes are, what it remembers of each."""
+class _Episodes(NamedTuple):
+    """What a policy knows of N environments from call to call."""
 
-    def __init__(self, num_envs: int, spec: PolicySpec):
-        self.memories = Memories(spec, num_envs)
-        self.steps = np.zeros(num_envs, np.int64)
-
-    def begin(self, mask: np.ndarray) -> None:
-        """New episodes in the environments of mask [N] bool."""
-        self.memories.forget(mask)
-        self.steps[mask] = 0
+    memories: Memories
+    steps: np.ndarray  # [N] int64: how far their episodes are
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
@@ -103,18 +97,10 @@ class Policy:
         array_files.check_tensors("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
-    def player(self, workflow: NamedOrder | None = None, *, greedy: bool = False) -> PolicyTable:
-        """It as a player for rollouts, following this order or its own."""
-        return self.player_of(self.orders(workflow), greedy=greedy)
-
-    def player_of(self, orders: Sequence[Workflow], *, greedy: bool = False) -> PolicyTable:
-        """It as a player that knows several orders, which environments are assigned by number."""
-        if not isinstance(orders, list | tuple) or not all(isinstance(order, Workflow) for order in orders):
-            raise errors.WorkflowError(f"orders must be a list of workflows, got {orders!r}")
-        if self.spec.shield and not orders:
-            raise errors.WorkflowError("this policy keeps to an order: name one, or several")
-        orders = [order for one in orders for order in self.orders(one)]
-        return PolicyTable(self.network, orders, spec=self.spec, greedy=greedy)
+    def player(self, *orders: NamedOrder, greedy: bool = False) -> PolicyTable:
+        """Return it as a player of rollouts. It follows these orders, which environments have by number; or its own."""
+        parsed = [order for named in orders or (None,) for order in self.orders(named)]
+        return PolicyTable(self.network, parsed, spec=self.spec, greedy=greedy)
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """Return the different orders that are to be followed, and the number [N] of each environment's among them."""
@@ -127,13 +113,14 @@ class Policy:
         if self.scheme is None:
             raise errors.ConfigError(_KNOWS_NONE)
         each = _one_each(workflow, num_envs)
-        said = {order: number for number, order in enumerate(dict.fromkeys(each))}
-        parsed = tuple(order for one in said for order in self.orders(one))
-        return parsed or (Workflow.from_number(0, self.scheme),), np.array([said[order] for order in each], np.int64)
+        numbers = {order: number for number, order in enumerate(dict.fromkeys(each))}
+        parsed = tuple(order for named in numbers for order in self.orders(named))
+        return parsed or (Workflow.from_number(0, self.scheme),), np.array([numbers[order] for order in each], np.int64)
 
     def reset(self, num_envs: int = 1) -> None:
         """Episodes begin in this many environments: nothing is remembered."""
-        self._cache["episodes"] = _Episodes(arguments.check_int("num_envs", num_envs, 0), self.spec)
+        count = arguments.check_int("num_envs", num_envs, 0)
+        self._cache["episodes"] = _Episodes(Memories(self.spec, count), np.zeros(count, np.int64))
 
     def act(
         self,
@@ -161,34 +148,34 @@ class Policy:
         steps = episodes.steps if step is None else np.full(len(words), arguments.check_int("step", step, 0), np.int64)
         numbers = np.array([player.number_of(order) for order in orders] or [0], np.int64)
         _, _, actions = player.choose(episodes.memories, words, numbers[assigned], keys, steps)
-        episodes.steps += 1
+        episodes.steps[:] += 1
         return actions if np.ndim(obs) == 2 else actions[0]
 
     def _player(self, orders: tuple[Workflow, ...], greedy: bool) -> PolicyTable:
-        """The player kept from call to call: it comes to know every order, and forgets answers when there are many."""
+        """Return the player of earlier calls: it comes to know every order, and forgets answers when there are many."""
         player: PolicyTable | None = self._cache.get(greedy)
         if player is None or player.table.filled[0] > MOST_ROWS:
-            player = self._cache[greedy] = self.player_of(orders, greedy=greedy)
+            player = self._cache[greedy] = self.player(*orders, greedy=greedy)
         return player
 
     def _episodes(self, num_envs: int, episode_start: np.ndarray | None) -> _Episodes:
-        episodes = self._cache.get("episodes")
+        """Return what is known of so many environments; in some of them, an episode begins."""
         starts = np.zeros(num_envs, np.bool_)
         if episode_start is not None:
             starts |= _mask(episode_start, num_envs)
-        if episodes is None or (len(episodes.steps) != num_envs and (starts.all() or not self._remembers)):
-            episodes = self._cache["episodes"] = _Episodes(num_envs, self.spec)
+        remembers = bool(self.spec.memory.groups or self.spec.masks or self.spec.opening)
+        episodes: _Episodes | None = self._cache.get("episodes")
+        if episodes is None or (len(episodes.steps) != num_envs and (starts.all() or not remembers)):
+            self.reset(num_envs)
+            episodes = cast(_Episodes, self._cache["episodes"])
         if len(episodes.steps) != num_envs:
             raise errors.PolicyError(
                 f"this policy remembers {len(episodes.steps)} environments and got {num_envs} observations; "
                 f"begin new episodes with reset({num_envs})"
             )
-        episodes.begin(starts)
+        episodes.memories.forget(starts)
+        episodes.steps[starts] = 0
         return episodes
-
-    @property
-    def _remembers(self) -> bool:
-        return bool(self.spec.memory.groups or self.spec.masks or self.spec.opening)
 
     def to_torch(self) -> Any:
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""

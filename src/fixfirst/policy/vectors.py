@@ -31,14 +31,14 @@ class _Code:
             for kind, value in zip(signature.args, values, strict=True)
         ]
 
-    def place(self, array: Any, *indices: Any, length: int = 1) -> Any:
+    def pointer(self, array: Any, *indices: Any, length: int = 1) -> Any:
         """Where a number of an array lies, or the first of so many."""
         kind, value = array
-        found = cgutils.get_item_pointer(self.context, self.builder, kind, value, list(indices), wraparound=False)
-        return found if length == 1 else self.builder.bitcast(found, ir.VectorType(_FLOAT, length).as_pointer())
+        first = cgutils.get_item_pointer(self.context, self.builder, kind, value, list(indices), wraparound=False)
+        return first if length == 1 else self.builder.bitcast(first, ir.VectorType(_FLOAT, length).as_pointer())
 
     def load(self, array: Any, *indices: Any, length: int = 1) -> Any:
-        return self.builder.load(self.place(array, *indices, length=length), align=None if length == 1 else 4)
+        return self.builder.load(self.pointer(array, *indices, length=length), align=None if length == 1 else 4)
 
     def plus(self, index: Any, more: int) -> Any:
         return self.builder.add(index, ir.Constant(index.type, more))
@@ -59,8 +59,8 @@ class _Code:
     def add_to(self, slot: Any, value: Any) -> None:
         self.builder.store(self.builder.fadd(self.builder.load(slot), value), slot)
 
-    def keep(self, slot: Any, place: Any) -> None:
-        self.builder.store(self.builder.load(slot), place, align=4)
+    def keep(self, slot: Any, pointer: Any) -> None:
+        self.builder.store(self.builder.load(slot), pointer, align=4)
 
 
 def _written_by(write: Callable[[_Code], Any], signature: Any) -> Any:
@@ -75,15 +75,15 @@ def _tile(code: _Code, rows: int, length: int, is_transposed: bool) -> None:
     """c[i : i + rows, n : n + length] += a[i : i + rows, :terms] b[:terms, n : n + length], or with a transposed."""
     a, b, c, i, n, terms = code.args
     numbers = [code.plus(i, row) for row in range(rows)]
-    places = [code.place(c, number, n, length=length) for number in numbers]
-    sums = [code.variable(code.builder.load(place, align=4)) for place in places]
+    pointers = [code.pointer(c, number, n, length=length) for number in numbers]
+    sums = [code.variable(code.builder.load(pointer, align=4)) for pointer in pointers]
     with cgutils.for_range(code.builder, terms) as loop:
         line = code.load(b, loop.index, n, length=length)
         for number, total in zip(numbers, sums, strict=True):
             factor = code.load(a, *((loop.index, number) if is_transposed else (number, loop.index)))
             code.add_to(total, code.builder.fmul(code.everywhere(factor, length), line))
-    for total, place in zip(sums, places, strict=True):
-        code.keep(total, place)
+    for total, pointer in zip(sums, pointers, strict=True):
+        code.keep(total, pointer)
 
 
 @intrinsic
@@ -117,11 +117,11 @@ def add_lines(typing, lines, active, begin, end, c, i):
     def write(code: _Code) -> None:
         lines, active, begin, end, c, i = code.args
         n = ir.Constant(i.type, 0)
-        place = code.place(c, i, n, length=WIDE)
-        total = code.variable(code.builder.load(place, align=4))
+        pointer = code.pointer(c, i, n, length=WIDE)
+        total = code.variable(code.builder.load(pointer, align=4))
         with cgutils.for_range_slice(code.builder, begin, end, ir.Constant(begin.type, 1)) as (k, _):
             code.add_to(total, code.load(lines, code.load(active, k), n, length=WIDE))
-        code.keep(total, place)
+        code.keep(total, pointer)
 
     return _written_by(write, types.void(lines, active, begin, end, c, i))
 
@@ -135,8 +135,8 @@ def add_to_lines(typing, a, i, lines, active, begin, end):
         n = ir.Constant(i.type, 0)
         line = code.load(a, i, n, length=WIDE)
         with cgutils.for_range_slice(code.builder, begin, end, ir.Constant(begin.type, 1)) as (k, _):
-            place = code.place(lines, code.load(active, k), n, length=WIDE)
-            code.builder.store(code.builder.fadd(code.builder.load(place, align=4), line), place, align=4)
+            pointer = code.pointer(lines, code.load(active, k), n, length=WIDE)
+            code.builder.store(code.builder.fadd(code.builder.load(pointer, align=4), line), pointer, align=4)
 
     return _written_by(write, types.void(a, i, lines, active, begin, end))
 

@@ -173,7 +173,7 @@ def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[Verdict
 
 def _remembered(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[dict[str, str]]:
     """Return what the policy remembered when it read each row [T + 1] of an episode."""
-    rows, memory = played.rollout.found[:, number], spec.memory
+    rows, memory = played.rollout.row_ids[:, number], spec.memory
     if not memory.groups:
         return [{} for _ in rows]
     bits = bits_of(played.rollout.rows[rows], memory.inputs)[:, spec.scenario.observation_bits :]
@@ -182,7 +182,7 @@ def _remembered(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[dic
 
 def _shielded(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Return the hosts that blue had reason to repair in each step [T], and the unit types whose repair its mask forbade."""
-    numbers = played.rollout.found[:-1, number]
+    numbers = played.rollout.row_ids[:-1, number]
     if not spec.shield or spec.units is None:
         return [((), ())] * len(numbers)
     rows = played.rollout.rows[numbers]
