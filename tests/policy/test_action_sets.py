@@ -32,9 +32,6 @@ def choice(name):
     return MACROS.names.index(name)
 
 
-# ---------------------------------------------------------------- what there is
-
-
 def test_the_lists_hold_the_decoys_that_fool_somebody_heaviest_exploit_first():
     plain_linux = ("HarakaSMPT", "Tomcat", "Apache")  # HarakaRCE 6, HTTPSRFI 4, HTTPRFI 3
     assert dict(DECOY_LISTS) == {
@@ -66,7 +63,7 @@ def test_the_macros_set_has_40_choices_and_all_has_the_worlds_145():
         *(f"Decoy {host}" for host in HOST_NAMES if host != "User4"),
     )
     assert MACROS.size == 1 + 11 + 5 + 11 + 12 == 40
-    assert ALL.names == tuple(map(str, ACTIONS)) and ALL.size == 145
+    assert ALL.names == tuple(map(str, ACTIONS)) and ALL.size == 145 and not ALL.masks
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -88,9 +85,6 @@ def test_the_winners_set_has_36_choices_for_nine_hosts_and_no_sleep():
     hosts = ("Defender", "Enterprise0", "Enterprise1", "Enterprise2", "Op_Server0", "User1", "User2", "User3", "User4")
     assert ORIGINAL.names == tuple(f"{verb} {host}" for verb in ("Analyse", "Remove", "Restore", "Decoy") for host in hosts)
     assert ORIGINAL.size == 36 and not ORIGINAL.masks
-
-
-# ---------------------------------------------------------------- what macros do in the world
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -122,22 +116,6 @@ def test_a_decoy_of_a_list_can_be_placed_whichever_others_stand(variant):
         )
         expected = [Success.TRUE if place < len(order) else Success.UNKNOWN for _, order in orders]
         assert world.get_state()["blue_success"].tolist() == expected
-
-
-def test_after_restore_a_macro_begins_its_list_again():
-    envs = ff.make_vec(1, red_agent="sleep", action_set="macros")
-    envs.reset(seed=0)
-    taken = []
-    for name in ("Decoy User2", "Decoy User2", "Restore User2", "Decoy User2", "Decoy User1"):
-        envs.step([choice(name)])
-        taken.append(str(ACTIONS[envs.get_state()["blue_action"][0]]))
-    assert taken == [
-        "DecoyFemitter User2",
-        "DecoyTomcat User2",
-        "Restore User2",
-        "DecoyFemitter User2",
-        "DecoyTomcat User1",
-    ]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -201,32 +179,13 @@ def test_with_all_145_actions_memory_misses_vsftpd_and_nothing_else(variant):
     assert missed == {LINUX}
 
 
-def test_decoys_are_remembered_for_macros_whatever_the_memory_scheme():
-    envs = ff.make_vec(1, red_agent="sleep", memory="none", action_set="macros")
-    obs, _ = envs.reset(seed=0)
-    *_, info = envs.step([choice("Decoy User3")])
-    assert obs.shape == (1, 52) and info["action_mask"][0, choice("Decoy User3")] == 0
-
-
-# ---------------------------------------------------------------- masks and bad choices
-
-
-def test_exactly_the_macros_without_a_decoy_left_are_masked():
+def test_a_macro_places_the_first_decoy_of_its_list_that_does_not_stand():
     memories = Memories(PolicySpec(action_set=MACROS), 2)
-    for host, decoy in (("User3", "SSHD"), ("Enterprise1", "Femitter"), ("Defender", "Apache"), ("Defender", "Tomcat")):
+    for host, decoy in (("User3", "SSHD"), ("Defender", "Apache"), ("Defender", "HarakaSMPT")):
         memories.remember(np.zeros(2, np.uint64), np.array([action_id(f"Decoy{decoy}", host), SLEEP]))
-    assert [name for name, free in zip(MACROS.names, memories.masks()[0], strict=True) if not free] == [
-        "Decoy Enterprise1",
-        "Decoy User3",
-    ]
-    assert memories.masks()[1].all()
-    assert memories.actions_of([choice("Decoy Defender")] * 2).tolist() == [action_id("DecoyHarakaSMPT", "Defender")] * 2
-
-
-def test_in_all_nothing_is_masked():
-    envs = ff.make_vec(3)
-    _, info = envs.reset(seed=0)
-    assert info["action_mask"].shape == (3, 145) and info["action_mask"].dtype == np.int8 and info["action_mask"].all()
+    expected = [action_id(f"Decoy{decoy}", "Defender") for decoy in ("Tomcat", "HarakaSMPT")]
+    assert memories.actions_of([choice("Decoy Defender")] * 2).tolist() == expected
+    assert memories.masks().sum(axis=1).tolist() == [39, 40]  # User3's list has one decoy
 
 
 @pytest.mark.parametrize(
@@ -234,8 +193,6 @@ def test_in_all_nothing_is_masked():
     [
         ([0, 40, 0], r"action 40 of environment 1 is not in 0\.\.39; nothing was stepped"),
         ([0, 0, -1], r"action -1 of environment 2 is not in 0\.\.39"),
-        ([0, 0], r"actions must have shape \(3,\), one per environment, got \(2,\)"),
-        ([0.0, 1.0, 2.0], "actions must be whole numbers, got dtype float64"),
     ],
 )
 def test_bad_choices_are_refused_and_nothing_moves(choices, says):
@@ -252,7 +209,10 @@ def test_bad_choices_are_refused_and_nothing_moves(choices, says):
     ("make", "says"),
     [
         (lambda: ff.make_vec(2, action_set="some"), "unknown action set 'some'; use all, macros, original"),
-        (lambda: ff.ActionSet("mine", (0, 145)), r"action set 'mine' needs actions of 0\.\.144, such as 0 \(Sleep\), got \(0, 145\)"),
+        (
+            lambda: ff.ActionSet("mine", (0, 145)),
+            r"action set 'mine' needs actions of 0\.\.144, such as 0 \(Sleep\), got \(0, 145\)",
+        ),
         (
             lambda: ff.ActionSet("mine", (), ("User3",)),
             r"needs actions of 0\.\.144, such as 0 \(Sleep\), got \(\)",
@@ -266,20 +226,11 @@ def test_an_action_set_that_makes_no_sense(make, says):
         make()
 
 
-def test_more_than_64_choices_are_masked_in_several_words():
+def test_an_action_set_of_ones_own_may_have_more_than_64_choices():
     """All actions and two macros: the decoys of User3 stand after one choice, its macro is then masked, number 145."""
     mine = ff.ActionSet("mine", tuple(range(145)), ("User3", "User2"))
     envs = ff.make_vec(1, red_agent="sleep", action_set=mine)
     envs.reset(seed=0)
-    mask = envs.step([145])[4]["action_mask"][0]
-    assert np.flatnonzero(mask == 0).tolist() == [145] and len(mask) == 147
-
-
-def test_an_action_set_of_ones_own():
-    """Two actions and one macro: a defender that can only sleep, restore User3 or put a decoy there."""
-    mine = ff.ActionSet("mine", (SLEEP, action_id("Restore", "User3")), ("User3",))
-    envs = ff.make_vec(1, red_agent="sleep", action_set=mine)
-    envs.reset(seed=0)
-    masks = [envs.step([chosen])[4]["action_mask"][0].tolist() for chosen in (2, 0, 1)]
-    assert mine.names == ("Sleep", "Restore User3", "Decoy User3")
-    assert masks == [[1, 1, 0], [1, 1, 0], [1, 1, 1]] and envs.get_state()["blue_action"] == action_id("Restore", "User3")
+    masks = [envs.step([chosen])[4]["action_mask"][0] for chosen in (145, action_id("Restore", "User3"))]
+    assert mine.names[145:] == ("Decoy User3", "Decoy User2") and len(masks[0]) == 147
+    assert np.flatnonzero(masks[0] == 0).tolist() == [145] and masks[1].all()

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, action_id
+from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, action_id
 
 import fixfirst as ff
 from fixfirst.game.game_config import Game
@@ -36,9 +36,6 @@ def action(verb, host=None):
 def remembered(memories):
     """The names of all that the first environment remembers."""
     return {name for name, bit in zip(memories.spec.memory.names, memories.bits()[0], strict=True) if bit}
-
-
-# ---------------------------------------------------------------- by hand
 
 
 def test_four_turns_on_user2_written_out():
@@ -84,51 +81,10 @@ def test_that_a_host_was_restored_2_4_8_and_16_times_is_remembered():
     assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "restores 16"}
 
 
-def test_what_blue_sees_now_is_not_memory_yet_so_a_repeated_scan_differs_from_a_first_one():
-    memories = memories_of(1, "full")
-    memories.remember(view(), action("Sleep"))
-    first = remembered(memories)  # User1 is scanned now
-    memories.remember(view(User1=SCAN), action("Sleep"))
-    again = remembered(memories)  # and once more
-    assert first == {"quiet 1"} and again == {"act1 User1", "last User1"}
-
-
 def test_a_belief_is_no_activity():
     memories = memories_of(1, EVERYTHING)
     memories.remember(view(User1=0b1100), action("Sleep"))
     assert remembered(memories) == {"quiet 1"}
-
-
-def test_last_is_the_most_recent_host_and_of_two_the_first():
-    """With green two hosts can be active in one turn."""
-    memories = memories_of(1, "last")
-    for activity, host in (({"User3": SCAN}, "User3"), ({}, "User3"), ({"User4": SCAN, "Enterprise2": SCAN}, "Enterprise2")):
-        memories.remember(view(**activity), action("Sleep"))
-        assert remembered(memories) == {f"last {host}"}
-
-
-def test_quiet_counts_to_five_and_starts_again_after_activity():
-    memories = memories_of(1, "quiet")
-    counted = []
-    for seen in (view(), view(), view(), view(), view(), view(), view(User0=SCAN), view()):
-        memories.remember(seen, action("Sleep"))
-        counted.append(len(remembered(memories)))
-    assert counted == [1, 2, 3, 4, 5, 5, 0, 1]
-    assert remembered(memories) == {"quiet 1"}  # the lowest bit first
-
-
-def test_an_exploit_is_no_scan():
-    memories = memories_of(1, EVERYTHING)
-    memories.remember(view(), action("DecoyTomcat", "Op_Server0"))
-    memories.remember(view(Op_Server0=EXPLOIT), action("Sleep"))
-    assert not {"scans Op_Server0", "seen Op_Server0 Tomcat"} & remembered(memories)
-
-
-def test_scans_leaves_out_the_three_operational_hosts():
-    assert [*HOST_NAMES[:4], "Op_Server0", *(f"User{n}" for n in range(5))] == [*SCAN_HOSTS]
-    memories = memories_of(1, "scans")
-    memories.remember(view(**dict.fromkeys(HOST_NAMES, SCAN)), action("Sleep"))
-    assert remembered(memories) == {f"scans {host}" for host in SCAN_HOSTS}
 
 
 def test_forgetting_leaves_nothing_and_may_concern_some_environments_only():
@@ -138,9 +94,6 @@ def test_forgetting_leaves_nothing_and_may_concern_some_environments_only():
     assert memories.bits().any(axis=1).tolist() == [False, True, False]
     memories.forget()
     assert not memories.bits().any()
-
-
-# ---------------------------------------------------------------- a plain twin
 
 
 class Diary:
@@ -198,9 +151,6 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
             assert names == diary.names()
             met |= {name.split()[0] for name in names}
     assert met == {group.name for group in GROUPS}
-
-
-# ---------------------------------------------------------------- schemes
 
 
 def test_the_four_schemes_have_52_62_175_and_279_inputs():
@@ -265,9 +215,6 @@ def test_a_scheme_that_makes_no_sense(memory, says):
         memories_of(2, memory)
 
 
-# ---------------------------------------------------------------- packed
-
-
 def random_memories(n, scheme):
     memories, rng = memories_of(n, scheme), np.random.default_rng(0)
     for group in GROUPS:
@@ -291,40 +238,3 @@ def test_rows_hold_the_observation_and_from_bit_52_on_what_is_remembered(scheme)
     for row, word, bits in zip(rows.tolist(), words.tolist(), memories.bits().tolist(), strict=True):
         number = sum(part << 64 * k for k, part in enumerate(row))
         assert number == word + sum(bit << 52 + k for k, bit in enumerate(bits)) + (1 << 319)
-
-
-def test_bits_stand_in_the_order_of_the_groups():
-    """quiet before decoy: bits 52..56 and 57..89 of the row."""
-    memories = memories_of(1, "decoy+quiet")
-    memories.records["quiet_turns"], memories.records["decoys"] = 0b00011, 1 << 32
-    assert memories.spec.memory.starts.tolist() == [-1, -1, -1, -1, 52, 57, *[-1] * 10]
-    assert np.flatnonzero(memories.bits()[0]).tolist() == [0, 1, 5 + 32]
-    rows = np.zeros((1, 2), np.uint64)
-    write_batch(memories.records, memories.spec.memory.starts, LISTED, rows)
-    assert rows.tolist() == [[0b11 << 52, 1 << (57 + 32 - 64)]]
-
-
-def test_every_host_has_its_place_in_a_set():
-    for h, host in enumerate(HOST_NAMES):
-        memories = memories_of(1, "act1")
-        memories.remember(view(**{host: SCAN}), action("Sleep"))
-        assert memories.records["was_active"][0] == 1 << h
-    assert h + 1 == NUM_HOSTS
-
-
-def test_an_episode_is_remembered_turn_by_turn():
-    """B_line scans User2 in the second turn and exploits its decoy in the third: the 52 bits stay, the memory changes."""
-    env = ff.Remember(ff.Cage2(red_agent="b_line"), memory="full", action_set="macros")
-    choices, bits = env.memories.spec.action_set.names, env.memories.spec.memory.names
-    env.reset(seed=8)
-    turns = []
-    for name in ("Decoy User2", "Decoy User2", "Decoy User3"):
-        obs, *_, info = env.step(choices.index(name))
-        remembered = [bit for bit, is_set in zip(bits, obs[52:], strict=True) if is_set and not bit.startswith("decoy")]
-        masked = [choice for choice, allowed in zip(choices, info["action_mask"], strict=True) if not allowed]
-        turns.append((obs[40:44].tolist(), remembered, masked))
-    assert turns == [
-        ([0, 0, 0, 0], ["quiet 1"], []),
-        ([1, 0, 0, 0], ["quiet 1", "quiet 2"], []),
-        ([1, 0, 0, 0], ["act1 User2", "last User2", "seen User2 Femitter", "seen User2 Tomcat"], ["Decoy User3"]),
-    ]

@@ -3,7 +3,6 @@
 import copy
 import json
 import pickle
-import struct
 from dataclasses import replace
 
 import numpy as np
@@ -61,7 +60,7 @@ def test_a_policy_comes_back_as_it_was_from_its_folder_its_files_and_the_run_of_
         assert (folder / file).read_bytes() == (tmp_path / "run" / "best" / file).read_bytes()
 
 
-def test_act_maps_observations_to_actions(folder):
+def test_act_maps_observations_to_actions_drawn_by_seed_and_step_or_the_most_probable_ones(folder):
     policy = load_policy(folder)
     actions = policy.act(OBSERVATIONS)
     assert actions.shape == (200,) and actions.dtype == np.int64
@@ -70,6 +69,11 @@ def test_act_maps_observations_to_actions(folder):
     assert np.ndim(one) == 0 and one == actions[0]
     assert policy.act(OBSERVATIONS.tolist()).tolist() == actions.tolist()
     assert policy.act(np.empty((0, 52))).shape == (0,)
+    drawn = policy.act(OBSERVATIONS, seed=1, step=2)
+    assert np.array_equal(drawn, policy.act(OBSERVATIONS, seed=1, step=2))
+    assert all((policy.act(OBSERVATIONS, seed=seed, step=step) != drawn).any() for seed, step in ((1, 3), (2, 2)))
+    inputs = np.hstack([OBSERVATIONS, np.tile(policy.workflow.encode(), (200, 1))]).astype(np.float32)
+    assert np.array_equal(policy.act(OBSERVATIONS, greedy=True), policy.probabilities(inputs).argmax(axis=1))
 
 
 def test_a_policy_that_has_played_can_be_pickled_and_copied_and_remembers_what_it_did():
@@ -80,21 +84,6 @@ def test_a_policy_that_has_played_can_be_pickled_and_copied_and_remembers_what_i
     played = [[other.act(now).tolist() for now in OBSERVATIONS[3:9].reshape(2, 3, 52)] for other in others]
     assert played[0] == played[1] == played[2]
     assert policy.act(OBSERVATIONS[3:6]).tolist() == played[0][0]  # it was left where it was
-
-
-def test_sampled_actions_depend_on_seed_and_step_and_nothing_else(folder):
-    policy = load_policy(folder)
-    first = policy.act(OBSERVATIONS, seed=1, step=2)
-    assert np.array_equal(first, policy.act(OBSERVATIONS, seed=1, step=2))
-    for seed, step in ((1, 3), (2, 2)):
-        assert not np.array_equal(first, policy.act(OBSERVATIONS, seed=seed, step=step))
-
-
-def test_greedy_is_the_most_probable_action(folder):
-    policy = load_policy(folder)
-    inputs = np.hstack([OBSERVATIONS, np.tile(policy.workflow.encode(), (200, 1))]).astype(np.float32)
-    expected = policy.probabilities(inputs).argmax(axis=1)
-    assert all(np.array_equal(policy.act(OBSERVATIONS, greedy=True, step=step), expected) for step in (0, 1))
 
 
 def test_a_policy_becomes_a_pytorch_module(folder):
@@ -146,9 +135,6 @@ def test_what_compiled_code_would_look_up_beyond_its_arrays_is_refused(folder):
             replace(policy, weights=weights).act(OBSERVATIONS)
 
 
-# ---------------------------------------------------------------- damaged and foreign files
-
-
 def refused(path, *says):
     with pytest.raises(ff.PolicyError) as error:
         load_policy(path)
@@ -164,23 +150,12 @@ def sign(folder, data=None, **changes):
     (folder / "policy.json").write_text(json.dumps(with_checksum(document)))
 
 
-@pytest.mark.parametrize("length", [0, 7, 100, -3])
-def test_a_truncated_file(folder, length):
+def test_a_flipped_bit_or_a_missing_end_is_noticed(folder):
     for name, says in (("policy.safetensors", "damaged (its sha256 is not the one in"), ("policy.json", "cannot be read")):
         good = (folder / name).read_bytes()
-        (folder / name).write_bytes(good[:length])
-        refused(folder, name, says)
-        (folder / name).write_bytes(good)
-
-
-def test_every_flipped_bit_is_noticed(folder):
-    """Of the arrays some; of the JSON bit 0 of every eleventh byte that is not white space, whatever it breaks."""
-    for name, places in (("policy.safetensors", (3, 200, 50_000)), ("policy.json", range(0, 10**6, 11))):
-        good = (folder / name).read_bytes()
-        for place in places:
-            if place < len(good) and good[place] not in b" \n":
-                (folder / name).write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
-                refused(folder)
+        for bad in (b"", good[:100], good[:-3], good[:200] + bytes([good[200] ^ 1]) + good[201:]):
+            (folder / name).write_bytes(bad)
+            refused(folder, name, says)
         (folder / name).write_bytes(good)
     (folder / "policy.json").write_text(json.dumps(json.loads(good)))  # the layout of the JSON does not matter
     assert load_policy(folder).workflow == Workflow.parse(ORDER)
@@ -213,13 +188,6 @@ def test_a_pickle_in_disguise_is_never_opened(folder, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(("kind", "size"), [("BF16", 4), ("F8_E4M3", 2), ("XYZ", 2)])
-def test_array_types_that_numpy_lacks(folder, kind, size):
-    header = json.dumps({"actor.0.bias": {"dtype": kind, "shape": [2], "data_offsets": [0, size]}})
-    sign(folder, struct.pack("<Q", len(header)) + header.encode() + bytes(size))
-    refused(folder, "policy.safetensors: ")
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -238,14 +206,9 @@ def test_documents_that_make_no_sense(folder, changes, says):
     refused(folder, f"policy.json: {says}")
 
 
-def test_missing_and_other_files(folder, tmp_path):
-    refused(tmp_path / "nowhere", "holds no policy")
+def test_missing_files(folder, tmp_path):
+    refused(tmp_path / "nowhere", "holds no policy (there is no such file or run; champion, champion-current, guardian come")
     (folder / "policy.safetensors").unlink()
     refused(folder, "policy.safetensors: is missing")
-    (folder / "policy.safetensors").mkdir()
-    refused(folder, "cannot be read")
-    for other in (b"[1, 2]", b"\xff\xfe"):
-        (folder / "policy.json").write_bytes(other)
-        refused(folder, "policy.json: cannot be read")
     (folder / "policy.json").unlink()
     refused(folder, "holds no policy (policy.json is missing")
