@@ -26,9 +26,6 @@ def restore(host):
     return action_id("Restore", host)
 
 
-# ---------------------------------------------------------------- what is judged
-
-
 def test_a_repair_is_remove_or_restore_and_nothing_else():
     repairs = {str(ACTIONS[a]) for a in range(NUM_ACTIONS) if REPAIRED_HOSTS[a] >= 0}
     assert repairs == {f"{verb} {host}" for verb in ("Remove", "Restore") for host in HOST_NAMES}
@@ -41,33 +38,35 @@ def test_user_and_root_access_both_count_as_held():
     assert held_mask(access).tolist() == [hosts_mask("User1", "Enterprise2")]
 
 
-def test_fixing_a_user_while_an_enterprise_host_is_held_is_a_violation():
-    shown = episode((("User1", "Enterprise0"), restore("User1")))
-    assert shown.judged == [True] and shown.compliant == [False] and shown.contested == [True]
+USERS_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
+ONE_STEP = {  # hosts held, the one restored, options -> judged, compliant, contested
+    "a user while an enterprise host is held": (("User1", "Enterprise0"), "User1", {}, (1, 0, 1)),
+    "the enterprise host first": (("User1", "Enterprise0"), "Enterprise0", {}, (1, 1, 1)),
+    "any host of the type will do, even a clean one": (("Enterprise0",), "Enterprise1", {}, (1, 1, 0)),
+    "also for the rule top": (("Enterprise0",), "Enterprise1", {"rule": "top"}, (1, 1, 0)),
+    "above the need: nothing more important waits": (("User1",), "Enterprise0", {}, (1, 1, 0)),
+    "above the need breaks top": (("User1",), "Enterprise0", {"rule": "top"}, (1, 0, 0)),
+    "below the need": (("Op_Server0",), "User1", {}, (1, 0, 0)),
+    "below the need breaks top, too": (("Op_Server0",), "User1", {"rule": "top"}, (1, 0, 0)),
+    "two hosts of a type contest nothing": (("User1", "User2"), "User1", {}, (1, 1, 0)),
+    "the foothold does not, either": (("User0", "Op_Host0"), "Op_Host0", {}, (1, 1, 0)),
+    "the foothold needs no repair": (("User0",), "User0", {}, (0, 0, 0)),
+    "unless it is counted": (("User0",), "User0", {"count_foothold": True}, (1, 1, 0)),
+    "users first": (("User0", "Enterprise0"), "Enterprise0", {"workflow": USERS_FIRST}, (1, 1, 0)),
+    "users first, and it is counted: forbidden for ever": (
+        ("User0", "Enterprise0"),
+        "Enterprise0",
+        {"workflow": USERS_FIRST, "count_foothold": True},
+        (1, 0, 1),
+    ),
+}
 
 
-def test_fixing_the_enterprise_host_first_is_in_order():
-    shown = episode((("User1", "Enterprise0"), restore("Enterprise0")))
-    assert shown.compliant == [True] and shown.contested == [True]
-
-
-def test_any_host_of_the_type_will_do_even_a_clean_one():
-    """Enterprise0 is held and Enterprise1 repaired: the same unit type, so no order is broken; nor does it help."""
-    for rule in ("no_higher", "top"):
-        shown = episode((("Enterprise0",), restore("Enterprise1")), rule=rule)
-        assert shown.compliant == [True]
-    assert shown.contested == [False]
-
-
-def test_a_mistaken_repair_above_the_need_breaks_top_but_not_no_higher():
-    """Only User1 is held; Enterprise0, clean and ranked higher, is repaired: nothing more important waits."""
-    assert episode((("User1",), restore("Enterprise0"))).compliant == [True]
-    assert episode((("User1",), restore("Enterprise0")), rule="top").compliant == [False]
-
-
-def test_a_repair_below_the_need_breaks_both_rules():
-    for rule in ("no_higher", "top"):
-        assert episode((("Op_Server0",), restore("User1")), rule=rule).compliant == [False]
+@pytest.mark.parametrize("case", ONE_STEP)
+def test_one_repair(case):
+    held, host, options, expected = ONE_STEP[case]
+    judged = episode((held, restore(host)), **options)
+    assert (*judged.judged, *judged.compliant, *judged.contested) == tuple(map(bool, expected))
 
 
 def test_only_repairs_on_steps_in_need_are_judged():
@@ -80,18 +79,6 @@ def test_only_repairs_on_steps_in_need_are_judged():
     )
     assert shown.judged == [False] * 4 and shown.compliant == [False] * 4
     assert shown.repair == [False, False, False, True] and shown.needed == [True, True, True, False]
-
-
-def test_the_foothold_needs_no_repair_unless_it_is_counted():
-    """User0 is held for ever. With `user` first, counting it forbids every repair of anything else, for ever."""
-    users_first = Workflow.parse("user > enterprise > op_server > op_host > defender")
-    step = (("User0", "Enterprise0"), restore("Enterprise0"))
-    assert episode(step, workflow=users_first).compliant == [True]
-    counted = episode(step, workflow=users_first, count_foothold=True)
-    assert counted.compliant == [False] and counted.contested == [True]
-    alone = (("User0",), restore("User0"))
-    assert episode(alone).judged == [False] and episode(alone).needed == [False]
-    assert episode(alone, count_foothold=True).judged == [True]
 
 
 def test_fixed_types_asks_which_types_were_repaired_before_whoever_is_held():
@@ -110,12 +97,6 @@ def test_fixed_types_asks_which_types_were_repaired_before_whoever_is_held():
     assert shown.compliant == [False, True, True, False, False, True, True]
 
 
-def test_contested_needs_two_types_not_two_hosts():
-    assert episode((("User1", "User2"), restore("User1"))).contested == [False]
-    assert episode((("User1", "Op_Host0"), restore("User1"))).contested == [True]
-    assert episode((("User0", "Op_Host0"), restore("Op_Host0"))).contested == [False]
-
-
 def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
     """The third leaves red in place (say, Remove against root); the last finds the host clean and leaves it so."""
     shown = episode(
@@ -131,9 +112,6 @@ def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
 def test_an_unknown_rule_is_refused():
     with pytest.raises(ConfigError, match="rule must be no_higher, top or fixed_types"):
         Judging(rule="strict")
-
-
-# ---------------------------------------------------------------- the slow twin
 
 
 def plainly(actions, held, workflows, rule, count_foothold):
@@ -195,9 +173,6 @@ def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothol
     assert varied.any(axis=(0, 1)).all() and not varied.all(axis=(0, 1)).any()  # every outcome occurs, and its opposite
 
 
-# ---------------------------------------------------------------- rewards
-
-
 def judgement(judged, compliant):
     """One episode [T, 1] with only what rewards look at."""
     columns = (np.array(values, bool)[:, None] for values in (judged, judged, compliant, judged, judged, judged))
@@ -215,16 +190,9 @@ def test_delta_sums_to_the_compliance_of_the_episode():
     assert rewards.sum() == pytest.approx(30 * 3 / 5)
 
 
-def test_delta_of_an_episode_that_starts_with_a_violation_is_never_negative_before_a_success():
-    assert delta_reward(judgement([1, 1], [0, 1]), weight=30.0)[:, 0] == pytest.approx([0, 15])
-
-
 def test_penalty_costs_the_weight_per_violation_and_nothing_else():
     rewards = penalty_reward(judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 0]), weight=5.0)
     assert rewards[:, 0].tolist() == [0, 0, 0, -5, -5]
-
-
-# ---------------------------------------------------------------- rates
 
 
 def counts(judged, compliant, **columns):
@@ -309,48 +277,38 @@ def test_no_success_at_all_bounds_compliance_by_zero():
     assert summarise(counts([5], [0])).lower_bound == 0.0
 
 
-def test_summaries_are_reproducible():
-    data = counts([3, 5, 2, 8], [3, 4, 2, 5])
-    assert summarise(data) == summarise(data)
-
-
-# ---------------------------------------------------------------- gates
-
-
 def shown(judged, compliant):
     return summarise(counts(judged, compliant))
 
 
-def test_the_gate_wants_the_lower_bound_above_the_threshold():
-    """100 of 100 proves 97 %, 59 of 59 just 95.05 %, 58 of 58 only 94.97 %."""
-    assert Gate().accepts(shown([1] * 100, [1] * 100))
-    assert Gate().accepts(shown([1] * 59, [1] * 59))
-    assert not Gate().accepts(shown([1] * 58, [1] * 58))
+@pytest.mark.parametrize(
+    ("gate", "judged", "compliant", "accepted"),
+    [
+        ({}, [1] * 100, [1] * 100, True),  # 100 of 100 proves 97 %
+        ({}, [1] * 59, [1] * 59, True),  # 95.05 %
+        ({}, [1] * 58, [1] * 58, False),  # 94.97 %
+        ({}, [1] * 100, [1] * 96 + [0] * 4, False),  # above 95 %, but 90 % would show it easily
+        ({}, [1] * 2000, [1] * 1960 + [0] * 40, True),
+        ({"min_judged": 50}, [1] * 49, [1] * 49, False),
+        ({"min_judged": 50}, [1] * 50, [1] * 50, True),
+        ({"min_judged": 1}, [0, 0], [0, 0], False),
+    ],
+)
+def test_the_gate_wants_enough_judged_repairs_and_their_lower_bound_above_the_threshold(gate, judged, compliant, accepted):
+    threshold = {"compliance_threshold": 0.5} if gate else {}
+    assert Gate(**gate, **threshold).accepts(shown(judged, compliant)) == accepted
 
 
-def test_a_rate_above_the_threshold_is_not_enough():
-    """96 of 100 is above 95 %, but 90 % would show it easily."""
-    assert not Gate().accepts(shown([1] * 100, [1] * 96 + [0] * 4))
-    assert Gate().accepts(shown([1] * 2000, [1] * 1960 + [0] * 40))
-
-
-def test_the_gate_wants_enough_judged_repairs():
-    assert not Gate(compliance_threshold=0.5, min_judged=50).accepts(shown([1] * 49, [1] * 49))
-    assert Gate(compliance_threshold=0.5, min_judged=50).accepts(shown([1] * 50, [1] * 50))
-    assert not Gate(compliance_threshold=0.5, min_judged=1).accepts(shown([0, 0], [0, 0]))
-
-
-def test_the_published_gate_averages_the_latest_episode_of_every_environment():
-    """1.0 and 0.9 average to 0.95, though pooled it is 19 of 21; 1.0 and 0.89 do not."""
-    assert Gate().accepts_latest(counts([1, 20], [1, 18]))
-    assert not Gate().accepts_latest(counts([1, 100], [1, 89]))
-
-
-def test_the_published_gate_wants_ten_repairs():
-    assert not Gate().accepts_latest(counts([9], [9]))
-    assert Gate().accepts_latest(counts([10], [10]))
-
-
-def test_the_published_gate_leaves_out_episodes_without_a_judged_repair():
-    assert Gate().accepts_latest(counts([0, 10], [0, 10]))
+@pytest.mark.parametrize(
+    ("judged", "compliant", "accepted"),
+    [
+        ([1, 20], [1, 18], True),  # 1.0 and 0.9 average to 0.95, though pooled it is 19 of 21
+        ([1, 100], [1, 89], False),
+        ([9], [9], False),  # ten repairs are asked for
+        ([10], [10], True),
+        ([0, 10], [0, 10], True),  # an episode without a judged repair is left out
+    ],
+)
+def test_the_published_gate_averages_the_latest_episode_of_every_environment(judged, compliant, accepted):
+    assert Gate().accepts_latest(counts(judged, compliant)) == accepted
     assert not Gate().accepts_latest(counts([0, 0], [0, 0], repairs=[20, 20]))
