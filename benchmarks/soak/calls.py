@@ -25,7 +25,7 @@ WRONG += ("b_line:-1,meander:1", "b_line:1,b_line:1")
 PLAYED = {"episodes": 2, "steps": 2, "red_agent": "sleep", "quiet": True}
 EXPLOITED = {"train_episodes": 50, "episodes": 2, "max_steps": 2, "starts": ["scratch"], "quiet": True}
 TAKES_LONG = ("num_envs", "steps", "episodes", "reset", "workers", "seeds", "cpus_per_trial")  # with a whole number
-LEFT_OUT = ("total_episodes", "updates", "kwargs", "callback")
+LEFT_OUT = ("total_episodes", "updates", "kwargs", "callback", "say")
 
 Target = tuple[str, Callable[[object], object]]
 
@@ -100,9 +100,9 @@ def targets(made: list[Job]) -> Iterator[Target]:
     for parse in (ff.Workflow.parse, ff.Workflow.from_number, ff.UnitScheme.from_dict, ff.UnitScheme.from_toml, ff.Workflow):
         yield from _arguments(parse, {"text": "critical_first", "number": 1, "order": (0, 1, 2, 3, 4)}, ())
     for parse in (ff.MemoryScheme.parse, ff.ActionSet.parse, ff.Scenario.load, ff.Scenario.from_table, ff.Scenario.generate):
-        yield from _arguments(parse, {"seed": 0}, ())
+        yield from _arguments(parse, {"seed": 0, "text": "all", "path": "office"}, ())
     for verb in (ff.load_policy, ff.load_red, ff.load_run, ff.resume, ff.report, ff.BlueAgent, ff.Remember, ff.red_agent):
-        yield from _arguments(verb, {"policy": "sleep"}, ())
+        yield from _arguments(verb, {"policy": "sleep", "path": "nowhere", "run": "nowhere", "runs": "nowhere"}, ())
 
 
 def _arguments(call: Callable[..., object], given: dict[str, object], more: tuple[str, ...]) -> Iterator[Target]:
