@@ -10,7 +10,8 @@ from rich.console import Console
 from run_folder import update_row
 
 from fixfirst.reporter import live
-from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
+from fixfirst.reporter.live import ProgressLine, sparkline
+from fixfirst.reporter.search_view import SearchView
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.searcher.jobs import Measured
 
@@ -60,7 +61,7 @@ def test_lines_of_several_searches_name_theirs_and_count_the_budget_of_all(capsy
 def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
     watch([FakeSearch([trial(0, -14.0)])], quiet=True)
     assert capsys.readouterr().err.splitlines() == [
-        "fixfirst: going on after 1 trials, 110 of 1,000 episodes used",
+        "fixfirst: going on after 1 trial, 110 of 1,000 episodes used",
         "fixfirst: trial 1: its worker is gone; trying again",
     ]
 

@@ -2,11 +2,9 @@
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rich.console import Group
 from rich.live import Live
@@ -17,19 +15,8 @@ from rich.text import Text
 from fixfirst.base import errors
 from fixfirst.base.tables import duration
 from fixfirst.reporter.screen import PatientConsole
-from fixfirst.runs import layout
-from fixfirst.runs.rows import Trial, UpdateRow
-from fixfirst.stats.answer import short_order
-
-if TYPE_CHECKING:
-    from fixfirst.searcher.jobs import Message
-    from fixfirst.searcher.published import PublishedSearch
-    from fixfirst.searcher.search import Search
-    from fixfirst.searcher.shared import SharedSearch
-    from fixfirst.searcher.strategy import Choice
 
 PLAIN_EVERY_S = 5.0
-SEARCH_EVERY_S = 10.0
 LIVE_EVERY_S = 0.2
 PACE_AFTER_S = 3.0  # before that, what is left would be a guess
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -65,6 +52,11 @@ class Pace:
         since, before = self._first = self._first or (now, done)
         return (done - before) / (now - since) if now - since >= PACE_AFTER_S and done > before else None
 
+    def left(self, done: int, missing: int) -> str:
+        """Say how long the rest will take, to be put behind a count; empty as long as that is not known."""
+        rate = self.rate(done)
+        return f", {duration(missing / rate)} left" if rate and missing > 0 else ""
+
 
 class ProgressLine:
     """How much of a total is done, and a line with a curve for each thing at work. A `with` block.
@@ -73,14 +65,13 @@ class ProgressLine:
     """
 
     def __init__(self, total: int = 0, *, quiet: bool = False, plain_every_s: float = PLAIN_EVERY_S):
-        self.total = total
+        self.total, self.pace = total, Pace()
         self._console = PatientConsole(stderr=True)
         self._quiet = quiet
         is_live = self._console.is_terminal and not quiet
         self._live = Live(console=self._console, refresh_per_second=1 / LIVE_EVERY_S, transient=True) if is_live else None
         self._every_s = LIVE_EVERY_S if is_live else plain_every_s
         self._last = time.monotonic()
-        self._pace = Pace()
         self._curve: list[float] = []
 
     def __enter__(self) -> Self:
@@ -94,9 +85,8 @@ class ProgressLine:
 
     def say(self, text: str) -> None:
         """Print a line that stays, quiet or not."""
-        self._console.print(
-            f"fixfirst: {errors.printable(text)}", highlight=False, markup=False, soft_wrap=not self._console.is_terminal
-        )
+        line = f"fixfirst: {errors.printable(text)}"
+        self._console.print(line, highlight=False, markup=False, soft_wrap=not self._console.is_terminal)
 
     def line(self, text: str) -> None:
         """Print a line of progress, where there is no picture."""
@@ -120,204 +110,15 @@ class ProgressLine:
         if self._quiet:
             return
         self._last = time.monotonic()
-        rate = self._pace.rate(done - before)
-        left = f", {duration((self.total - done) / rate)} left" if rate and done < self.total else ""
+        rate, left = self.pace.rate(done - before), self.pace.left(done - before, self.total - done)
         if self._live is None:
             speed = f", {rate:,.0f}/s" if rate else ""
             self.say(f"{done:,}/{self.total:,} episodes{speed}{left} | {facts}")
-        else:
-            curve = f"{sparkline(self._curve)} " if self._curve else ""
-            self._live.update(_picture(done, self.total, left, lines or [f"{curve}{facts}"]))
-
-
-def _picture(done: int, total: int, left: str, lines: Sequence[str]) -> Group:
-    """Draw a bar across the terminal with numbers at its end, and lines below."""
-    grid = Table.grid(padding=(0, 1), expand=True)
-    grid.add_column(ratio=1, min_width=8)
-    grid.add_column(no_wrap=True, overflow="ellipsis")
-    grid.add_row(ProgressBar(total=total, completed=done), f"{done:,}/{total:,}{left}")
-    return Group(grid, *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines))
-
-
-# ---------------------------------------------------------------- searches
-
-
-@dataclass
-class _Watched:
-    """A search on the screen. Trainings have numbers, as the search says."""
-
-    search: "Search"
-    used_before: int = 0  # episodes of earlier sessions
-    trained_before: int = 0  # episodes of a training before it is given orders
-    phase: str = "learning to defend, no order yet"
-    curves: dict[int, list[float]] = field(default_factory=dict)  # returns of each running training
-    episodes: dict[int, int] = field(default_factory=dict)  # of each training
-    orders: dict[int, str] = field(default_factory=dict)  # of trainings that have one of their own
-    measuring: str = ""  # what is done after the search's own training
-    measured: dict[int, int] = field(default_factory=dict)  # of that, by each job: orders, or episodes of attackers
-    to_measure: int = 0
-    ended: bool = False
-    pace: Pace = field(default_factory=Pace)  # of these
-
-    @property
-    def used(self) -> int:
-        """Training episodes, running trainings included."""
-        return max(sum(self.episodes.values()), self.used_before)
-
-    def lines(self) -> list[str]:
-        """Return a line per running training: its curve, how far it is, its order."""
-        return [self._line(number, curve) for number, curve in sorted(self.curves.items())]
-
-    def _line(self, number: int, curve: list[float]) -> str:
-        kind = "trial" if number in self.orders else "training"
-        name = "warm-up" if number == layout.WARMUP_KEY else f"{kind} {number}"
-        order = f": {self.orders[number]}" if number in self.orders else ""
-        return f"{name} {sparkline(curve)} {curve[-1]:.1f}, {self.episodes[number]:,} episodes{order}"
-
-    def describe_measuring(self) -> str:
-        """Say how far cross-play or attackers are, and how long the rest will take."""
-        done = sum(self.measured.values())
-        rate = self.pace.rate(done)
-        far = f", {done:,} of {self.to_measure:,} done" if done else ""
-        left = f", {duration((self.to_measure - done) / rate)} left" if rate else ""
-        return f"{self.measuring}{far}{left}"
-
-
-class SearchView(ProgressLine):
-    """What the user sees while searches run, one or several, of either kind.
-
-    follow: is given every update: the run, the training episodes of all runs so far, the number of the training.
-    """
-
-    def __init__(
-        self,
-        *,
-        several: bool = False,
-        quiet: bool = False,
-        follow: Callable[[Path, int, int, UpdateRow], None] = lambda run, used, number, update: None,
-    ):
-        super().__init__(quiet=quiet, plain_every_s=SEARCH_EVERY_S)
-        self._several, self._follow = several, follow
-        self._watched: dict[Path, _Watched] = {}
-
-    # ---- what the searches report
-
-    def begin(self, search: "Search") -> None:
-        """A search is to be run, or goes on."""
-        self._watched[search.folder] = _Watched(search)
-        self.total += search.config.total_episodes
-
-    def end(self, search: "Search") -> None:
-        """A search has ended: nothing more is shown of it."""
-        watched = self._watched[search.folder]
-        watched.ended = True
-        if self._several:
-            done = sum(one.ended for one in self._watched.values())
-            result = f": {search.in_words}" if search.in_words else ""
-            self._event(watched, f"finished, {done} of {len(self._watched)}{result}")
-
-    def chosen(self, search: "PublishedSearch", number: int, choice: "Choice") -> None:
-        """A trial begins: the training of one order."""
-        watched = self._watched[search.folder]
-        if not watched.orders:  # the first one of this session: all before it counts as done
-            self._go_on(
-                watched, number, f"{number} trials, {search.used:,} of {search.config.total_episodes:,} episodes used"
-            )
-            watched.curves.pop(layout.WARMUP_KEY, None)
-            watched.episodes[layout.WARMUP_KEY] = search.used
-        watched.orders[number] = str(choice.workflow)
-        self._event(watched, f"trial {number}: {choice.workflow} ({_reason(choice)})")
-
-    def round_begins(self, search: "SharedSearch", number: int, choices: "Sequence[Choice]") -> None:
-        """A round begins, in which all trainings are given these orders."""
-        watched = self._watched[search.folder]
-        if not watched.trained_before:
-            self._go_on(watched, number - 1, f"round {number - 1} of {search.config.num_rounds}")
-        watched.trained_before = search.config.base_budget
-        used = self._used()
-        rate = self._pace.rate(used - sum(one.used_before for one in self._watched.values()))
-        left = f", {duration((self.total - used) / rate)} left" if rate and used < self.total else ""
-        orders = f"{len(choices)} order{'s'[: len(choices) > 1]}"
-        self._event(watched, f"round {number} of {search.config.num_rounds}{left}: {orders}{_best_so_far(search)}")
-
-    def measuring(self, search: "Search", what: str, count: int) -> None:
-        """Something begins after the search's own training, of which there is so much to do."""
-        watched = self._watched[search.folder]
-        watched.measuring, watched.measured, watched.to_measure, watched.pace = what, {}, count, Pace()
-        watched.curves.clear()
-        self._event(watched, watched.describe_measuring())
-
-    def recorded(self, search: "PublishedSearch", trial: Trial) -> None:
-        """A trial is done."""
-        watched = self._watched[search.folder]
-        watched.curves.pop(trial.id, None)
-        watched.episodes[trial.id] = trial.episodes
-        watched.phase = _describe_trial(trial)
-        self._show(watched)
-
-    def progress(self, search: "Search", number: int, message: "Message") -> None:
-        """A job says how far it is, or what went wrong."""
-        watched = self._watched[search.folder]
-        if isinstance(message, str):
-            return self.say(self._named(watched, message))
-        if isinstance(message, UpdateRow):
-            watched.episodes[number] = watched.trained_before + message.episodes
-            watched.curves.setdefault(number, []).append(message.env_reward)
-            used = self._used()
-            self._pace.rate(used)  # the first report starts the clock
-            self._follow(search.folder, used, number, message)
-        else:
-            watched.measured[number] = message.done
-            watched.phase = watched.describe_measuring()
-        if self.due():
-            self._show(watched)
-
-    # ---- showing it
-
-    def _named(self, watched: _Watched, text: str) -> str:
-        return f"{watched.search.folder.name}: {text}" if self._several else text
-
-    def _used(self) -> int:
-        return sum(one.used for one in self._watched.values())
-
-    def _go_on(self, watched: _Watched, done: int, text: str) -> None:
-        """Say that a search goes on, if something was done in an earlier session."""
-        if done:
-            watched.used_before = 0 if watched.episodes else watched.search.used
-            self.say(self._named(watched, f"going on after {text}"))
-
-    def _event(self, watched: _Watched, phase: str) -> None:
-        watched.phase = phase
-        self.line(self._named(watched, phase))
-
-    def _show(self, watched: _Watched) -> None:
-        shown = [one for one in self._watched.values() if one.episodes and not one.ended]
-        lines = [line for one in shown for line in (self._named(one, one.phase), *one.lines())]
-        before = sum(one.used_before for one in self._watched.values())
-        self.show(self._used(), self._named(watched, watched.phase), lines, before=before)
-
-
-def _best_so_far(search: "SharedSearch") -> str:
-    """Say which order has earned most after the rounds that are complete, and how much."""
-    if not search.rounds:
-        return ""
-    earned = search.values().mean(axis=0)
-    best = max(range(len(earned)), key=lambda order: earned[order])
-    return f"; best so far {short_order(str(search.orders[best]), search.idle)}, {earned[best]:.1f}"
-
-
-def _reason(choice: "Choice") -> str:
-    """Say why an order was chosen."""
-    if not choice.top:
-        return str(choice.how)
-    best = choice.top[0]
-    return f"expects {best.mean:.1f} ± {best.std:.1f}, so at best {best.ucb:.1f}"
-
-
-def _describe_trial(trial: Trial) -> str:
-    """Say what became of a trial."""
-    if trial.return_mean is None:
-        return f"trial {trial.id}: {trial.status}"
-    compliance = "no judged repair" if trial.compliance is None else f"compliance {100 * trial.compliance:.1f} %"
-    earned = f"return {trial.return_mean:.2f} ± {trial.return_se or 0.0:.2f}"
-    return f"trial {trial.id}: {trial.status}, {earned}, {compliance}, {trial.episodes:,} episodes"
+            return
+        grid = Table.grid(padding=(0, 1), expand=True)  # a bar across the terminal with numbers at its end
+        grid.add_column(ratio=1, min_width=8)
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        grid.add_row(ProgressBar(total=self.total, completed=done), f"{done:,}/{self.total:,}{left}")
+        curve = f"{sparkline(self._curve)} " if self._curve else ""
+        below = (Text(line, no_wrap=True, overflow="ellipsis") for line in lines or [f"{curve}{facts}"])
+        self._live.update(Group(grid, *below))
