@@ -57,7 +57,7 @@ def comparison_report(runs: Sequence[Run], skipped: Sequence[str]) -> Document:
         headline=(f"{headline[0].upper()}{headline[1:]}.",),
         answer=tuple(answer) or ("None of the runs has a final return yet.",),
         missing=(*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())),
-        sections=(*sections, *glossary_sections(texts.GLOSSARY + texts.GLOSSARY_OF_SEVERAL)),
+        sections=(*sections, *glossary_sections(texts.GLOSSARY)),
         running=any(run.is_running for run in runs),
     )
 

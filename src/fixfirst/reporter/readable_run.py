@@ -8,19 +8,13 @@ from fixfirst.runs import layout, rows
 from fixfirst.runs.layout import RunFiles
 
 
-class NothingYetError(errors.RunDirError):
-    """A search has no round yet."""
-
-
 def read_run(folder: Path) -> Run:
     """Return what there is of a run; RunDirError if there is nothing to show."""
     run = Run(folder, lenient=True)
     if run.is_search and not run.is_separate:
         if run.answer is None and RunFiles(folder).answer.exists():
             raise errors.RunDirError(run.missing[-1])
-        if run.answer is None and not run.rounds:
-            advice = f"; go on with: {errors.command('resume', folder)}"
-            raise NothingYetError(f"{_nothing(run, 'there is no answer to report yet')}{advice}")
+        _ = run.rounds  # damage is named
     elif run.kind == layout.Kind.LEAGUE:
         if not run.matrix:
             raise errors.RunDirError(_nothing(run, "there is nothing to report, no round is over yet"))

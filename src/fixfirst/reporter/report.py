@@ -1,7 +1,7 @@
 """`ff.report`: from run directories to report files. What can be read of a run is shown, and `missing` says the rest."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -12,14 +12,14 @@ from fixfirst.reporter.comparison_report import comparison_report
 from fixfirst.reporter.document import Document
 from fixfirst.reporter.league_report import league_report
 from fixfirst.reporter.page import address, markdown, report_page
-from fixfirst.reporter.readable_run import NothingYetError, read_run
+from fixfirst.reporter.readable_run import read_run
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.study_report import study_report
 from fixfirst.reporter.trials_report import separate_report, training_report
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
 
-MOST_NOTES = 5  # about runs that cannot be shown
+_MOST_NOTES = 5  # about runs that cannot be shown
 Format = Literal["html", "md"]
 
 
@@ -35,12 +35,12 @@ class WrittenReport:
 
 def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
     """Return the run directories: each argument, or, where it has runs as children, all of those."""
-    found: list[Path] = []
+    runs: list[Path] = []
     for folder in arguments:
         if not folder.is_dir():
             raise errors.RunDirError(f"{folder}: no such folder")
-        found += sorted(layout.find_runs(folder, depth=1), key=_natural) or [folder]
-    return list(dict.fromkeys(found))
+        runs += sorted(layout.find_runs(folder, depth=1), key=_natural) or [folder]
+    return list(dict.fromkeys(runs))
 
 
 def _natural(folder: Path) -> list[tuple[int, str]]:
@@ -76,40 +76,34 @@ def report(
         out = RunFiles(home or Path()).report(form)
     layout.check_output("out", out)
     try:
-        for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
-            if place is not None:
-                place.mkdir(parents=True, exist_ok=True)
+        for folder in (out.parent, figures or out.parent):  # before drawing: one that cannot be is named at once
+            folder.mkdir(parents=True, exist_ok=True)
         return _write(report_document(folders, out.parent), folders, out, figures, form)
     except OSError as e:
         raise errors.RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
 
 
-def report_document(folders: Sequence[Path], place: Path | None = None) -> Document:
-    """Build the report of a run, or the comparison of several. place: the folder of the page."""
+def report_document(folders: Sequence[Path], page_folder: Path | None = None) -> Document:
+    """Build the report of a run, or the comparison of several. page_folder: from which pages of single runs are linked."""
     runs: list[Run] = []
     unreadable: list[str] = []
-    waiting: dict[Path, str] = {}
     for folder in folders:
         try:
             runs.append(read_run(folder))
-        except NothingYetError as e:
-            waiting[folder] = str(e)
         except errors.RunDirError as e:
             unreadable.append(str(e))
         except OSError as e:
             unreadable.append(f"{e.filename or folder}: cannot be read ({e.strerror or e})")
-    if not runs:
-        raise errors.RunDirError("; ".join(_shortened([*unreadable, *_unfinished(waiting)])))
-    answered = [(run, run.answer) for run in runs if run.answer is not None]
-    if len(folders) > 1 and answered and all(run.is_search and not run.is_separate for run in runs):
-        begun = [run for run in runs if run.answer is None]
-        waiting |= {
-            run.folder: f"{run.name}: it is not finished; go on with: {errors.command('resume', run.folder)}"
-            for run in begun
-        }
-        return study_report(answered, _shortened([*unreadable, *_unfinished(waiting)]), len(folders), place)
+    shared = [run for run in runs if run.is_search and not run.is_separate]
+    silent = [run for run in shared if run.answer is None and not run.rounds]
+    if len(silent) == len(runs):
+        raise errors.RunDirError("; ".join(_notes(unreadable, silent)))
+    answered = [(run, run.answer) for run in shared if run.answer is not None]
+    if len(folders) > 1 and answered and len(shared) == len(runs):
+        notes = _notes(unreadable, [run for run in runs if run.answer is None])
+        return study_report(answered, notes, len(folders), page_folder)
     if len(folders) > 1:
-        return comparison_report(runs, [*unreadable, *waiting.values()])
+        return comparison_report([run for run in runs if run not in silent], _notes(unreadable, silent))
     (run,) = runs
     if run.answer is not None:
         return answer_report(run, run.answer)
@@ -120,18 +114,16 @@ def report_document(folders: Sequence[Path], place: Path | None = None) -> Docum
     return separate_report(run) if run.is_search else training_report(run)
 
 
-def _unfinished(waiting: Mapping[Path, str]) -> list[str]:
-    """Say which searches are not finished; of several of one study, how many."""
-    studies = {folder.parent for folder in waiting}
-    if len(waiting) > 1 and len(studies) == 1 and RunFiles(study := studies.pop()).study.exists():
-        return [f"{len(waiting):,} searches are not finished; go on with: {errors.command('resume', study)}"]
-    return list(waiting.values())
-
-
-def _shortened(notes: list[str]) -> list[str]:
-    """Return no more notes than somebody reads."""
-    more = len(notes) - MOST_NOTES
-    return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more:,} more like these."]
+def _notes(unreadable: Sequence[str], unfinished: Sequence[Run]) -> list[str]:
+    """Say which runs cannot be shown, and how to go on with searches without an answer: no more than somebody reads."""
+    notes, studies = [*unreadable], {run.folder.parent for run in unfinished}
+    if len(unfinished) > 1 and len(studies) == 1 and RunFiles(study := studies.pop()).study.exists():
+        notes.append(f"{len(unfinished):,} searches are not finished; go on with: {errors.command('resume', study)}")
+    else:
+        for run in unfinished:
+            notes += [f"{run.folder}: there is no answer yet; go on with: {errors.command('resume', run.folder)}"]
+    more = len(notes) - _MOST_NOTES
+    return notes if more <= 0 else [*notes[:_MOST_NOTES], f"And {more:,} more like these."]
 
 
 def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format) -> WrittenReport:

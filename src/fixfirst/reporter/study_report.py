@@ -22,46 +22,44 @@ _MOST_MERITS = 3  # rules whose counts stand at the top of a survey
 _MOST_SPLITS = 8  # that are drawn: the surest; the table has them all
 
 
-def study_report(runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], of: int, place: Path | None = None) -> Document:
+def study_report(
+    runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], of: int, page_folder: Path | None = None
+) -> Document:
     """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis.
 
-    of: how many there will be. place: the folder of the page, from which the pages of the searches are linked.
+    of: how many there will be. page_folder: from which the pages of the searches are linked.
     """
     answers = [answer for _, answer in runs]
-    networks = [run.network for run, _ in runs]
-    known = [network for network in networks if network is not None]
-    together = agreement.Agreement.of(answers, known if len(known) == len(runs) else ())
-    survey = together.survey
-    first, last = ([], []) if survey is None else _survey_sections(survey, runs, place)
-    sections = [*first]
-    for number, world in enumerate(together.worlds if len(together.worlds) <= agreement.MOST_WORLDS else (), start=1):
+    networks = [run.network for run, _ in runs if run.network is not None]
+    together = agreement.Agreement.of(answers, networks if len(networks) == len(runs) else ())
+    survey, is_large = together.survey, len(together.worlds) > agreement.MOST_WORLDS
+    sections = [] if survey is None else _rule_sections(survey)
+    for number, world in enumerate(() if is_large else together.worlds, start=1):
         of_world = [(run, answer) for run, answer in runs if any(answer is each for each in world.answers)]
         if len(world.answers) > 1:
             figure = figures.over_seeds(world.answers, f"seeds-{number}")
             text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
         else:
-            (answer,) = world.answers
-            figure = figures.swaps(f"swaps-{number}", answer.swaps_table(), answer.margin)
+            figure = figures.swaps(f"swaps-{number}", world.answers[0].swaps_table(), world.answers[0].margin)
             text = "Ticks are single trainings."
-        sections.append(
-            Section(f"Against {world.name}", (*world.sentences, text), (figure,), (_searches_table(of_world, place),))
-        )
+        tables = (_searches_table(of_world, page_folder),)
+        sections.append(Section(f"Against {world.name}", (*world.sentences, text), (figure,), tables))
     lead = "In this world:" if len(together.worlds) == 1 else "What holds against all of them:"
     if survey is not None:
+        sections.append(_networks_section(survey, runs, page_folder))
         where = f"in all of {some(len(survey.networks), 'network')}"
         lead = f"What holds {where}, against {errors.list_words(list(survey.attackers))}:"
     if len(runs) < of:
         lead = f"So far, after {len(runs):,} of {of:,} searches. {lead}"
-    in_figures = survey is not None and len(together.worlds) > agreement.MOST_WORLDS
     return Document(
         title=f"fixfirst: {len(runs)} searches compared",
         question=texts.QUESTION,
         lead=lead,
         headline=(f"{together.rule}.",),
         figures_of_merit=() if survey is None else _survey_merits(survey),
-        answer=survey.beside_figures if survey is not None and in_figures else together.sentences,
+        answer=survey.beside_figures if survey is not None and is_large else together.sentences,
         missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
-        sections=(*sections, *last, how_section(answers), _study_settings(runs), *glossary_sections(texts.ANSWER_GLOSSARY)),
+        sections=(*sections, how_section(answers), _study_settings(runs), *glossary_sections(texts.ANSWER_GLOSSARY)),
     )
 
 
@@ -75,7 +73,7 @@ def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
     command = errors.printable(again) if again.startswith("fixfirst search") else None
     return Section(
         "Settings, and how to do it again",
-        (texts.AGAIN_ALL,) if command else (),
+        (texts.AGAIN,) if command else (),
         tables=(pairs_table("Settings of all searches", common),),
         command=command,
     )
@@ -94,46 +92,37 @@ def _survey_merits(survey: Survey) -> tuple[tuple[str, str], ...]:
     return tuple(merits)
 
 
-def _survey_sections(
-    survey: Survey, runs: Sequence[tuple[Run, Answer]], place: Path | None
-) -> tuple[list[Section], list[Section]]:
-    """Say how often rules hold in several networks and what decides, first; and what each network is, last."""
+def _rule_sections(survey: Survey) -> list[Section]:
+    """Say how often rules hold in several networks, and what decides."""
     holding = survey.table()
-    first = [
-        Section("How often rules hold", (texts.RULES_HOLD,), (figures.rules(holding),) if holding.rows else (), (holding,))
-    ]
+    drawn = (figures.rules(holding),) if holding.rows else ()
+    sections = [Section("How often rules hold", (texts.RULES_HOLD,), drawn, (holding,))]
     if survey.splits:
         table = survey.splits_table()
-        title = f"All {len(table.rows)} splits, the surest first"
-        figure = figures.splits(table, _MOST_SPLITS)
-        first.append(Section("Which property decides", (texts.SPLITS,), (figure,), (replace(table, title=title),)))
-    where = runs[0][0].folder
-    has_page = RunFiles(where).page.is_file()
-    text = () if has_page else (texts.PAGE_OF_ONE.format(command=errors.command("report", where)),)
-    return first, [Section("All networks", text, tables=(_networks_table(survey), _searches_table(runs, place)))]
+        table = replace(table, title=f"All {len(table.rows)} splits, the surest first")
+        sections.append(Section("Which property decides", (texts.SPLITS,), (figures.splits(table, _MOST_SPLITS),), (table,)))
+    return sections
 
 
-def _networks_table(survey: Survey) -> Table:
-    """Return what each network is."""
-    rows = tuple(
-        (
-            network.name,
-            ", ".join(f"{name} {traits.hosts} at {traits.value:g}" for name, traits in network.units.items()),
-            network.gated,
-            network.digest[:12],
-        )
-        for network in survey.networks.values()
-    )
+def _networks_section(survey: Survey, runs: Sequence[tuple[Run, Answer]], page_folder: Path | None) -> Section:
+    """Show what each network is, and what was found there."""
+    first = runs[0][0].folder
+    text = () if RunFiles(first).page.is_file() else (texts.PAGE_OF_ONE.format(command=errors.command("report", first)),)
+    rows = []
+    for network in survey.networks.values():
+        units = (f"{name} {traits.hosts} at {traits.value:g}" for name, traits in network.units.items())
+        rows.append((network.name, ", ".join(units), network.gated, network.digest[:12]))
     columns = ("network", "unit types: hosts, value of the dearest", "gate before the target", "digest")
-    return Table(columns, rows, title="One row per network")
+    tables = (Table(columns, tuple(rows), title="One row per network"), _searches_table(runs, page_folder))
+    return Section("All networks", text, tables=tables)
 
 
-def _searches_table(runs: Sequence[tuple[Run, Answer]], place: Path | None) -> Table:
+def _searches_table(runs: Sequence[tuple[Run, Answer]], page_folder: Path | None) -> Table:
     """Return what each search found, with a link to its page if that is there."""
     rows = []
     for run, answer in runs:
         page = run.files.page
-        name = run.name if place is None or not page.is_file() else Link(run.name, address(page, place))
+        name = run.name if page_folder is None or not page.is_file() else Link(run.name, address(page, page_folder))
         swap, worst = next(iter(answer.swaps), None), max(order.violations_high for order in answer.orders)
         dearest = (None,) * 4 if swap is None else (swap.name, swap.price, swap.low, swap.high)
         tried = f"{len(answer.orders)} of {answer.possible}"

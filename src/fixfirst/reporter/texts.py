@@ -1,50 +1,37 @@
 """How to read each part of a report, and what its terms mean. Texts in braces are filled in."""
 
 QUESTION = "Which kind of machine should the defender fix first?"
-RANKING = (
-    "Each line is a tried order, first unit type fixed first; the dot is the mean return of its frozen policy on "
-    "held-out episodes. Nearer 0 is better."
-)
+RANKING = "Each line is a tried order: the mean return of its frozen policy on held-out episodes. Nearer 0 is better."
 RANKING_INTERVALS = (
-    "Intervals hold for all accepted orders at once ({confidence}) and allow for {spread} between two trainings of "
-    "one order, estimated from neighbouring orders. Blue orders may be the best; grey ones are worse than the best "
-    "with that confidence. The highest of many is too high on average: evaluate it on fresh episodes before quoting "
-    "it."
+    "Intervals hold for all accepted orders at once ({confidence}) and allow for {spread} between two trainings of one "
+    "order, estimated from neighbouring ones. Blue orders may be the best, grey ones are worse with that confidence. The "
+    "highest of many is too high on average: evaluate it on fresh episodes before quoting it."
 )
-RANKING_HOLLOW = (
-    "Hollow: did not pass the gate, so its return is not that of a defender that keeps to the order. Its interval is "
-    "of its evaluation alone."
-)
+RANKING_HOLLOW = "Hollow: it did not pass the gate, and its interval is of its evaluation alone."
 CHOICES = (
-    "Trial by trial: what was expected of the chosen order, what it earned, and the highest accepted return so far. The "
-    "Gaussian process chooses the largest UCB, which is the expected return plus beta standard deviations."
+    "What was expected of each chosen order, what it earned, and the highest accepted return so far. The Gaussian process "
+    "chooses the largest UCB: the expected return plus beta standard deviations."
 )
 LEARNING = (
-    "Returns of the training episodes by update, and compliance if there is an order. The line is the mean of a few "
-    "consecutive updates, the band goes from the lowest to the highest of them."
+    "Returns of the training episodes, and compliance if there is an order. The line is the mean of a few consecutive "
+    "updates, the band goes from the lowest to the highest of them."
 )
 LEARNING_READING = (
-    "These policies explore, so they earn less than the frozen ones. The axis of returns is cut below where the worst "
-    "three per cent begin."
+    "These policies explore, so they earn less than the frozen ones. The axis of returns is cut where the worst three per "
+    "cent begin."
 )
 TIME_UNKNOWN = "How long the run took in all was not recorded; these are the seconds that its trainings recorded."
-AGAIN = (
-    "With the same versions, this command gives the same numbers and the same policies (the sha256 is below); only "
-    "measured times differ."
-)
-AGAIN_ALL = "With the same versions, this command gives the same numbers and the same policies; only measured times differ."
+AGAIN = "With the same versions, this command gives the same numbers and the same policies; only measured times differ."
 GROUPS = (
     "Runs that differ only in their seed are a group, judged by the return of the best accepted order, or of the trained "
-    "policy: mean over seeds with its 95 % t-interval. Two or three seeds give wide ones; a single seed has none. A best "
-    "order's return is the highest of many and so too high on average, a single training's is not: do not compare the two "
-    "kinds by it alone. Returns against different red agents, or in different variants, cannot be compared at all."
+    "policy: mean over seeds with its 95 % t-interval, which is wide for two or three. A best order's return is the highest "
+    "of many and so too high on average, a single training's is not: do not compare the two kinds by it alone."
 )
 ACROSS_SEEDS = (
-    "Per order: the mean of its returns under the seeds that accepted it, with a 95 % t-interval. Then under how many "
-    "seeds it was tried, passed the gate, and may be the best of its search; and whether it may be the best of all, if "
-    "seeds differ as much for one order as for another."
+    "The mean return of each order under the seeds that accepted it, with a 95 % t-interval; under how many seeds it was "
+    "tried, passed the gate, and may be the best of its search; and whether it may be the best of all, if seeds differ as "
+    "much for one order as for another."
 )
-
 HOW = (
     "One network was trained for all orders, several times over, each time under a seed of its own. The order is a mask: "
     "it forbids to repair a unit type while one ranked above it is suspected. Under every order each training is given the "
@@ -64,9 +51,8 @@ CURVES_PRICE = "Below, its own price of {name}: how far trainings differ is what
 COSTS = "A turn costs the value of each host that red holds, the stopped service and blue's own Restore; this is their sum."
 RULES_HOLD = (
     "A rule holds in a network if it is worth something there, or harmless: shown to cost no more than the margin. It is "
-    "wrong where it is shown to cost something; then the cost is that of the best order that follows it. Shares are of the "
-    "decided networks, with their 95 % interval; the others are open. That no order matters is wrong where a swap is shown "
-    "to matter."
+    "wrong where it is shown to cost something: as much as the best order that follows it. Shares are of the decided "
+    "networks, with their 95 % interval. That no order matters is wrong where a swap is shown to matter."
 )
 PAGE_OF_ONE = "Searches of a large study have no pages of their own; one is written by, for example: {command}"
 SPLITS = (
@@ -80,9 +66,8 @@ WATCH_WHY_LATER = (
     "{command}"
 )
 WHY_IT_COSTS = (
-    "A turn costs the value of each host that red holds, the stopped service and blue's own Restore. So a price is a sum, "
-    "too: how much of it is paid for hosts of each unit type, for the service and for Restores. Intervals hold for all "
-    "parts at once, over trainings."
+    "A turn costs the value of each host that red holds, the stopped service and blue's own Restore, so a price is a sum, "
+    "too. Intervals hold for all parts at once, over trainings."
 )
 ADAPTIVE = (
     "Attackers learned against each defender under each order, from several starts; the best is played on fresh episodes. "
@@ -91,9 +76,8 @@ ADAPTIVE = (
     "round is a price at most, and has no interval. Trainings are replicates of both sides."
 )
 COURSE_AND_PRICE = (
-    "The curve of {name} ends at {last}, and its price is {price}. After a round every training is told the order it has to "
-    "keep, on a few episodes common to all; a price is measured in the end on fresh episodes, where each training is told "
-    "what serves it best."
+    "The curve of {name} ends at {last}, and its price is {price}: after a round every training is told the order it has to "
+    "keep, on a few common episodes; a price is measured on fresh ones, where each training is told what serves it best."
 )
 LEAGUE_COURSE = (
     "A league trains one defender against scripts, attackers of the past, and attackers that learn beside it. At the end of "
@@ -102,29 +86,19 @@ LEAGUE_COURSE = (
     "The league has converged when a fresh response takes no more than the worst attacker that is known.",
 )
 LEAGUE_MATRIX = (
-    "A row is an attacker, a column the defender after a round; a number is the defender's return, on the same episodes for "
-    "all. live: it learned beside the defender; response: against the defender at the end of its round. Each began from "
-    "scratch, from an attacker of the past, or from one that comes with fixfirst. Below its own round a row shows whether "
-    "the defender has learned to answer it."
+    "The defender's return after each round against each attacker, on the same episodes for all. live: it learned beside "
+    "the defender; response: against the defender at the end of its round. Each began from scratch, from an attacker of the "
+    "past, or from one that comes with fixfirst. After its own round a row shows whether the defender learned to answer it."
 )
 
 # Of trainings, and of searches with a training per order.
 GLOSSARY = (
     ("order, workflow", "The unit types in the order in which the defender repairs them when several need it."),
     ("unit type", "A group of machines that are treated alike, such as user or enterprise."),
-    (
-        "return",
-        "The sum of rewards over one episode, CAGE2's unless the page says no: at most 0, nearer 0 is better.",
-    ),
+    ("return", "The sum of rewards over one episode: at most 0, nearer 0 is better."),
     ("held-out episodes", "Episodes that no training saw; the same for all orders."),
-    (
-        "interval",
-        "Where the true mean lies with 95 % confidence. The intervals of accepted orders hold for all of them at once and "
-        "allow for another training. So they are wider than what fixfirst evaluate prints for one policy, which orders that "
-        "were not accepted have.",
-    ),
-    ("repair", "Remove or Restore on a host."),
-    ("judged repair", "A repair made while some host needed one."),
+    ("interval", "Where the true mean lies with 95 % confidence; of accepted orders, of all at once and of any training."),
+    ("judged repair", "A Remove or Restore while some host needed one."),
     ("compliance", "The share of judged repairs that kept to the order, by the rule in the settings."),
     ("contested compliance", "The same, only where two or more unit types needed repair."),
     ("gate", "An order is accepted once the lower bound of its policy's compliance reaches the threshold."),
@@ -132,22 +106,15 @@ GLOSSARY = (
     ("may be best", "It is not shown that another order is better."),
     ("warm-up", "Training without an order that the first trials inherit."),
     ("expected, std, UCB", "The Gaussian process's mean and standard deviation for an order, and mean + beta x std."),
-    ("precedence", "Which of two unit types comes first; its pair sign is +1 or -1."),
     ("worker-seconds", "Seconds of one worker process; two workers for one second are two."),
-    ("sha256", "A fingerprint of a file: equal fingerprints, equal files."),
 )
-GLOSSARY_OF_SEVERAL = (
-    ("seed", "The one number that all chance in a run is derived from."),
-    ("t-interval", "Where the mean over all possible seeds lies with 95 % confidence, by how much these ones differ."),
-)
-
 # Of searches with one network for all orders.
 ANSWER_GLOSSARY = (
     ("price", "what the defender earns more per episode with the first unit type before the second, all else being equal"),
     (
         "interval",
         "95 %, for all swaps (or orders) of the table at once, from the spread between trainings: wider than what fixfirst "
-        "evaluate prints, which is of one policy on its episodes alone",
+        "evaluate prints, which is of one policy alone",
     ),
     ("so far", "the price may still fall: a longer training can only lower it, and no interval is given"),
     ("tier", "as good as the best: it costs less than the margin with 95 % probability; worse: it costs more; else open"),
