@@ -30,7 +30,7 @@ PARTS = {
     "--entrants 1": {"entrants": 1},
     "--finalists-kept 1, trained for longer": {
         "finalists_kept": 1,
-        "opening_episodes": 2 * make_config("champion").tournament.opening_episodes,
+        "opening_episodes": 2 * make_config("champion").opening_episodes,
     },
     "growth = [] (updates of 50 episodes)": {"growth": ()},
     "growth = [] --episodes-per-update 250": {"growth": (), "episodes_per_update": 250},

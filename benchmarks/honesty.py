@@ -86,7 +86,7 @@ def run(red_agent: str, episodes: int, replicates: int, seed: int) -> Row:
     """Search once."""
     began = time.process_time()
     settings: dict[str, Any] = {"red_agent": red_agent, "total_episodes": episodes, "replicates": replicates, "seed": seed}
-    settings |= FULLY if ff.search_config(**settings).can_settle else BRIEFLY
+    settings |= FULLY if ff.search_config(**settings).budget.can_settle else BRIEFLY
     with TemporaryDirectory() as scratch:
         answer = ff.search(**settings, out=Path(scratch) / "run", quiet=True, report=False, workers=1).answer
     assert answer is not None

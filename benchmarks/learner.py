@@ -19,8 +19,8 @@ import fixfirst as ff
 from fixfirst.game.game_config import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.learner.red_training import Opponent, RedTraining
+from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import TrainingRun
 from fixfirst.settings.training import make_config
 
 
@@ -30,19 +30,16 @@ def config_for(red_agent, episodes):
 
 def end_to_end(red_agent, episodes):
     """A whole training with its logs: the training, episodes per second, and the shares of its parts."""
-    collecting, updating = 0.0, 0.0
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         start, clock = time.process_time(), time.perf_counter()
-        with TrainingRun(config_for(red_agent, episodes), Path(folder), tensorboard=Path(folder) / "tb") as run:
-            for update in run.updates():
-                collecting += update.row.collection_s
-                updating += update.row.update_s
-        busy, total = time.process_time() - start, time.perf_counter() - clock
+        config, board = config_for(red_agent, episodes), Path(folder) / "tb"
+        with train_in(Path(folder), config, rows.append, tensorboard=board) as training:
+            busy, total = time.process_time() - start, time.perf_counter() - clock
+    collecting, updating = sum(row.collection_s for row in rows), sum(row.update_s for row in rows)
     shares = {"playing": collecting, "learning": updating, "logs, checkpoints": total - collecting - updating}
-    print(
-        f"{red_agent}: {run.training.episodes:,} episodes, return {update.row.env_reward:.1f}", file=sys.stderr, flush=True
-    )
-    return run.training, episodes / busy, {name: seconds / total for name, seconds in shares.items()}
+    print(f"{red_agent}: {training.episodes:,} episodes, return {rows[-1].env_reward:.1f}", file=sys.stderr, flush=True)
+    return training, episodes / busy, {name: seconds / total for name, seconds in shares.items()}
 
 
 def settled(red_agent, weights, rounds):

@@ -52,14 +52,14 @@ def under_the_best_order(search: SharedSearch) -> list[float]:
 def without_an_order(search: SharedSearch) -> list[float]:
     """What each of as many replicates earns; some are dropped as in the search, after as large a share of the training."""
     config = search.config
-    budget = config.base_budget + config.orders_budget
-    until_drop = config.base_budget + config.drop_round * config.round_episodes
+    budget = config.budget.base + config.budget.orders
+    until_drop = config.budget.base + config.budget.drop_round * config.budget.round_episodes
     ppo = search.training_configs()[0].ppo
     trainings = []
     for number in range(config.trainings):
         own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": stream_seed(config.seed, "no order", number)}
         training = Training(config.training.model_copy(update=own), number)
-        while training.episodes < until_drop and config.drop_round:
+        while training.episodes < until_drop and config.budget.drop_round:
             training.step()
         trainings.append(training)
         print(f"begun without an order: {number + 1} of {config.trainings}", flush=True)

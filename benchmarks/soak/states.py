@@ -19,7 +19,8 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
 from fixfirst.game.state_check import check_states
-from fixfirst.learner.training_run import TrainingRun
+from fixfirst.learner.driver import Driver
+from fixfirst.learner.training import Training
 from fixfirst.settings.training import make_config
 
 AT_ONCE = 500
@@ -108,8 +109,9 @@ def memory(rng: random.Random, folder: Path, made: list[Job], episodes: int = 1_
     while True:
         config = make_config(total_episodes=episodes, workflow="critical_first", n_envs=100, seed=rng.randrange(2**31))
         used: list[float] = []
-        with TrainingRun(config, Path(tempfile.mkdtemp(dir=folder))) as training:
-            for update in training.updates():
+        training = Training(config)
+        with Driver(Path(tempfile.mkdtemp(dir=folder)), training, training.identity, config.checkpoint_every) as run:
+            for update in run.steps():
                 if update.row.episodes % 10_000 == 0:
                     used.append(_resident_mb())
                     yield None

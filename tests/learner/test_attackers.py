@@ -54,15 +54,8 @@ def test_the_best_attacker_goes_on_less_sure_of_itself_and_is_then_refined_as_it
 
 def test_nothing_is_taken_where_blue_cannot_lose():
     """In one turn red can only look around."""
-    duel = play_red(
-        Opponent(make_baseline("sleep", ())),
-        initial_weights(SPEC.inputs, 0, SPEC.actions),
-        SPEC,
-        Game(max_steps=1),
-        episodes=20,
-        seed=0,
-        purpose="test",
-    )
+    opponent, weights = Opponent(make_baseline("sleep", ())), initial_weights(SPEC.inputs, 0, SPEC.actions)
+    duel = play_red(opponent, weights, SPEC, Game(max_steps=1), episodes=20, seed=0, purpose="test")
     assert (duel.blue.returns == 0).all()
 
 
@@ -100,16 +93,16 @@ def test_frozen_attackers_join_a_league_and_others_begin():
         steps.append(league.step())
     assert league.born == 2 + len(league.pool) == 8 and [red.kind for red in league.pool].count("response") == 2
     assert [len(step.closed) for step in steps] == [0, 0, 0, 6, 0, 0, 0, 9]  # two updates, a response, the matrix; twice
-    earned = steps[4].earned
-    assert {"scripts", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
-    assert "live 0" not in earned  # it meets a defender that sleeps: what that earns says nothing
+    returns = steps[4].returns
+    assert {"scripts", "live 1"} < set(returns) and any(name.startswith("frozen") for name in returns)
+    assert "live 0" not in returns  # it meets a defender that sleeps: what that earns says nothing
 
 
 def test_a_defender_learns_from_what_comes_after_it_slept(monkeypatch):
     """In every update all its episodes have as many turns to learn from, whenever and for however long it was asleep."""
     league, met, learned = tiny_league(), [], []
-    play, update = league._meet_live, league.learner.update
-    monkeypatch.setattr(league, "_meet_live", lambda place: met.append(play(place)) or met[-1])
+    play, update = league._play_live, league.learner.update
+    monkeypatch.setattr(league, "_play_live", lambda number: met.append(play(number)) or met[-1])
     monkeypatch.setattr(league.learner, "update", lambda *said, **named: (learned.append(said[0]), update(*said, **named)))
     league.step()
     lapse = tiny_league()._lapse(0)
@@ -128,10 +121,10 @@ def test_a_defender_learns_from_what_comes_after_it_slept(monkeypatch):
 def test_attackers_that_meet_a_defender_with_lapses_begin_with_what_is_known():
     """From scratch they would not find the target in their life, awake or asleep."""
     league = tiny_league()
-    assert league.starts == ["known", "scratch"]
+    assert [live.start for live in league.live] == ["known", "scratch"]
     while not league.done:
         league.step()
-    assert league.starts[0] == "known"
+    assert league.live[0].start == "known"
 
 
 def test_when_a_round_is_closed_a_league_knows_what_everybody_takes_now():

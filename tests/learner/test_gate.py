@@ -51,7 +51,7 @@ def test_the_default_preset_must_show_it_frozen_on_episodes_of_its_own():
     """Its training episodes look perfect, but the untrained policy repairs in any order."""
     training = Training(make_config(workflow=ORDER, max_steps=30, gate_episodes=50, keep="penalty"))
     training.latest = perfect(50)
-    assert training.config.gate.gate_rule == "bound" and not training.passes_gate()
+    assert training.config.gate_rule == "bound" and not training.passes_gate()
 
 
 def test_there_is_no_gate_without_exactly_one_order():

@@ -1,6 +1,5 @@
 """Trainings in several stages: starts, lines, openings that are found, and what competes trained side by side."""
 
-import csv
 import json
 import os
 import shutil
@@ -11,10 +10,11 @@ from multiprocessing import active_children
 
 import numpy as np
 import pytest
+from searches import training_log
 
 from fixfirst.base.jobs import Interrupt
-from fixfirst.learner.checkpoint import last_tensors
-from fixfirst.learner.openings import better_half, evaluate_openings, extend_openings, first_openings
+from fixfirst.learner.checkpoint import read_last
+from fixfirst.learner.openings import evaluate_openings, extend_openings, first_openings, next_openings
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.stages import Entrant, StageKind, stages_of
 from fixfirst.learner.tournament import train_in
@@ -36,7 +36,7 @@ SMALL = {
     "n_envs": 10,
     "episodes_per_update": 10,
 }
-COURSE = {"entrants": 2, "start_episodes": 20, "opening": "Decoy User2, Decoy User2", "opening_episodes": 20}
+TOURNAMENT = {"entrants": 2, "start_episodes": 20, "opening": "Decoy User2, Decoy User2", "opening_episodes": 20}
 SEEKING = {  # 3 x 20 + 2 x 40 + 3 x 10 + 2 x 20 of 230 episodes; the rest, 10 for each line, goes on without an opening
     "entrants": 3,
     "start_episodes": 20,
@@ -84,11 +84,8 @@ def results(folder):
 
 
 def written(folder):
-    """The policy, and the rows of the log but for times, and for checksums, which cover them."""
-    times = ("Collection_Time", "Update_Time", "checksum")
-    log = csv.DictReader((folder / "training_log.csv").read_text().splitlines())
-    rows = [{name: row[name] for name in row if name not in times} for row in log]
-    return (folder / "policy.safetensors").read_bytes(), rows
+    """The policy, and the rows of the log but for what the clock says."""
+    return (folder / "policy.safetensors").read_bytes(), training_log(folder)
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +95,9 @@ def sought(tmp_path_factory):
     return folder, trained
 
 
-# ---------------------------------------------------------------- stages
-
-
-def test_a_course_has_its_stages():
-    """Two starts of 20 of 200 episodes; the better goes on for 140; the last 20 have the opening."""
-    stages = stages_of(config(**COURSE))
+def test_a_tournament_has_its_stages():
+    """Two starts of 20 of 200 episodes; the better goes on for 140; the last 20 have the opening. Or openings are sought."""
+    stages = stages_of(config(**TOURNAMENT))
     assert [(stage.begin, stage.entrants, stage.episodes, stage.behind, stage.plan) for stage in stages] == [
         (StageKind.SCRATCH, 2, 20, 0, 160),
         (StageKind.BEST_START, 1, 140, 20, 160),
@@ -111,9 +105,6 @@ def test_a_course_has_its_stages():
     ]
     assert [stage.progress(0) for stage in stages] == [0, 1 / 8, 0]
     assert [stage.share for stage in stages] == [(2, 20), (14, 140), (2, 20)]
-
-
-def test_a_course_that_finds_an_opening_has_its_stages():
     stages = stages_of(config(**SEEKING))
     assert [(stage.begin, stage.entrants, stage.advance, stage.episodes) for stage in stages] == [
         (StageKind.SCRATCH, 3, 2, 20),
@@ -123,21 +114,21 @@ def test_a_course_that_finds_an_opening_has_its_stages():
         (StageKind.OPENING, 2, 1, 20),
     ]
     assert sum(stage.entrants * stage.episodes for stage in stages) == 230
-    assert [stage.plan for stage in stages[:2]] == [70, 70]  # schedules reach as far as the line does
+    assert [stage.plan for stage in stages[:2]] == [70, 70]  # schedules reach as far as the survivor does
 
 
 def test_the_better_start_goes_on(tmp_path):
-    _, trained = train(tmp_path, COURSE)
+    _, trained = train(tmp_path, TOURNAMENT)
     assert trained.episodes == 200
     assert trained.spec.opening == trained.spec.action_set.numbers(["Decoy User2"] * 2)
     means = [result["candidates"][0][0] for result in results(tmp_path)[:2]]
-    stages, entrants = stages_of(config(**COURSE)), tmp_path / "entrants"
-    by_hand = Training(config(**COURSE), entrant=Entrant(stages[1], 2, (), 4, 40))
-    by_hand.load_parent(last_tensors(entrants / str(int(np.argmax(means)))))
+    stages, entrants = stages_of(config(**TOURNAMENT)), tmp_path / "entrants"
+    by_hand = Training(config(**TOURNAMENT), entrant=Entrant(stages[1], 2, (), 4, 40))
+    by_hand.load_parent(read_last(entrants / str(int(np.argmax(means)))))
     assert by_hand.learner.tensors()["adam.step"] == 2 * 4  # its optimiser goes on, too
     while not by_hand.done:
         by_hand.step()
-    ended = last_tensors(entrants / "2")
+    ended = read_last(entrants / "2")
     assert all(np.array_equal(array, ended[name]) for name, array in by_hand.learner.tensors().items())
 
 
@@ -154,12 +145,12 @@ def test_the_best_of_the_ends_is_kept(sought):
 
 def test_those_that_earn_most_go_on(sought):
     """Two of three starts; then none and the two best openings of all; then the two best of these."""
-    found = results(sought[0])
+    every = results(sought[0])
     ranked = [
         sorted((candidate for each in stage for candidate in each["candidates"]), key=lambda each: -each[0])
-        for stage in (found[0:3], found[3:5], found[5:7], found[7:10])
+        for stage in (every[0:3], every[3:5], every[5:7], every[7:10])
     ]
-    openings = [each["candidates"][0][1] for each in found]
+    openings = [each["candidates"][0][1] for each in every]
     assert openings[7:10] == [[], *(opening for _, opening in ranked[2][:2])]
     assert openings[10:] == [opening for _, opening in ranked[3][:2]]
     assert [mean for mean, _ in ranked[1]] == [0.0, 0.0]  # all go on, whatever they earn
@@ -225,9 +216,9 @@ def test_the_first_that_passes_the_gate_ends_a_tournament(tmp_path):
 
 def test_all_starts_begin_from_the_policy_that_is_given(tmp_path):
     start = Training(config(seed=5)).learner.weights
-    with train_in(tmp_path, config(**COURSE, learning_rate=1e-12), lambda row: None, False, Begin(start)):
+    with train_in(tmp_path, config(**TOURNAMENT, learning_rate=1e-12), lambda row: None, False, Begin(start)):
         for number in (0, 1):
-            ended = last_tensors(tmp_path / "entrants" / str(number))
+            ended = read_last(tmp_path / "entrants" / str(number))
             assert all(np.allclose(ended[f"net.{name}"], array, atol=1e-6) for name, array in start.items())
 
 
@@ -259,25 +250,19 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
 # ---------------------------------------------------------------- openings
 
 
-def sleepy():
-    spec = config().spec
-    network = Network.zeros(spec.inputs, spec.actions)
-    network.actor.bias3[0] = 50.0
-    return network
-
-
 def test_the_better_half_of_openings_earns_most():
     """A policy that sleeps, against B_line."""
     spec, game = config().spec, config(red_agent="b_line", max_steps=30).game
+    network = Network.zeros(spec.inputs, spec.actions)
+    network.actor.bias3[0] = 50.0
     openings = extend_openings(spec, first_openings(spec))
-    kept = better_half(sleepy(), spec, openings, game, seed=3)
-    assert kept == better_half(sleepy(), spec, openings, game, seed=3) and len(kept) == -(-len(openings) // 2)
-    earned = dict(
-        zip(openings, evaluate_openings(sleepy(), spec, openings, game, 3, "opening", 30_000 // len(openings)), strict=True)
-    )
-    means = [earned[opening] for opening in kept]
-    dropped = [earned[opening] for opening in set(openings) - set(kept)]
-    assert means == sorted(means, reverse=True) and means[-1] >= max(dropped) and means[0] > max(dropped) + 0.5
+    better = next_openings(network, spec, openings, game, seed=3)
+    assert len(better) == -(-len(openings) // 2)
+    means = evaluate_openings(network, spec, openings, game, 3, "opening", 30_000 // len(openings))
+    mean = dict(zip(openings, means, strict=True))
+    ranked = [mean[opening] for opening in better]
+    dropped = [mean[opening] for opening in set(openings) - set(better)]
+    assert ranked == sorted(ranked, reverse=True) and ranked[-1] >= max(dropped) and ranked[0] > max(dropped) + 0.5
 
 
 def test_openings_are_followed_by_every_decoy_that_is_left():
@@ -303,14 +288,13 @@ def test_openings_become_fewer_and_then_longer():
 
 
 def test_every_episode_begins_with_one_of_the_openings():
-    spec = config().spec
+    spec, game = config().spec, config(max_steps=5).game
     network, openings = (
         Network.of(initial_weights(spec.inputs, 1, spec.actions)),
-        extend_openings(spec, first_openings(spec))[:5],
+        extend_openings(spec, first_openings(spec)),
     )
-    game = config(max_steps=5).game
-    players = (PolicyTable(each, spec=spec, openings=openings) for each in (network, probabilities(network)))
+    players = (PolicyTable(each, spec=spec, openings=openings[:5]) for each in (network, probabilities(network)))
     drawn, alone = (play(player, game, episodes=2_000, seed=1, purpose="test").rollout for player in players)
-    counts = [int((opening == drawn.choices[:2].T).all(axis=1).sum()) for opening in openings]
+    counts = [int((opening == drawn.choices[:2].T).all(axis=1).sum()) for opening in openings[:5]]
     assert sum(counts) == 2_000 and min(counts) > 330  # each some 400 times
     assert np.array_equal(alone.choices[:2], drawn.choices[:2])  # step by step, too

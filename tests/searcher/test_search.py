@@ -359,10 +359,10 @@ def test_published_presets_search_as_they_were_published(tmp_path, capsys):
     for preset, limit in limits.items():
         config = search_config(preset)
         training = config.training
-        assert (config.warmup_budget, training.gate.min_episodes, training.total_episodes) == (0, *limit)
-        assert training.keep == "delta" and training.gate.gate_rule == "latest"
+        assert (config.warmup_budget, training.min_episodes, training.total_episodes) == (0, *limit)
+        assert training.keep == "delta" and training.gate_rule == "latest"
     config = search_config(separate=True)
-    assert (config.warmup_budget, config.training.gate.min_episodes) == (20_000, 2_000)
+    assert (config.warmup_budget, config.training.min_episodes) == (20_000, 2_000)
     assert config.training.total_episodes == 10_000
     assert search_config("hybrid", max_episodes=70).training.total_episodes == 70
     start(tmp_path / "run", {"max_steps": 3, "test_episodes": 5}, "--preset", "original", expect=2)

@@ -131,7 +131,12 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     """Four trainings begin and play the first of three rounds; the best two play the others."""
     settings = SHARED | {"trainings": 4}
     config = search_config(**settings)
-    assert (config.base_budget, config.round_episodes, config.num_rounds, config.drop_round) == (30, 10, 3, 1)
+    assert (config.budget.base, config.budget.round_episodes, config.budget.num_rounds, config.budget.drop_round) == (
+        30,
+        10,
+        3,
+        1,
+    )
     run = ff.search(out=tmp_path / "one", **settings, **QUIET, workers=1)
     rows = read_rows(run.folder / "rounds.csv", ValueRow)
     players = [{row.replicate for row in rows if row.round == number} for number in (1, 2, 3)]
@@ -167,10 +172,10 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
 )
 def test_larger_budgets_have_more_replicates_and_trainings(episodes, replicates, trainings, long):
     config = search_config(total_episodes=episodes)
-    assert (config.replicates, config.trainings, config.is_long) == (replicates, trainings, long)
+    assert (config.replicates, config.trainings, config.budget.is_long) == (replicates, trainings, long)
     of_all = 4 if trainings > replicates else 0
     rounds = trainings * of_all + replicates * (10 - of_all)
-    assert 0.9 * episodes < trainings * config.base_budget + rounds * config.round_episodes <= episodes
+    assert 0.9 * episodes < trainings * config.budget.base + rounds * config.budget.round_episodes <= episodes
 
 
 def test_a_search_that_cannot_settle_names_a_budget_that_can():
@@ -184,7 +189,9 @@ def test_a_search_that_cannot_settle_names_a_budget_that_can():
     for settings, budget in cases:
         config = search_config(**settings)
         assert config.next_budget == budget
-        assert search_config(**settings | {"total_episodes": budget, "replicates": max(config.replicates, 3)}).can_settle
+        assert search_config(
+            **settings | {"total_episodes": budget, "replicates": max(config.replicates, 3)}
+        ).budget.can_settle
 
 
 def test_a_search_is_longer_where_more_orders_differ_unless_its_length_is_given():
@@ -208,8 +215,8 @@ def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
 
 
 def test_some_are_dropped_after_a_single_round_too():
-    assert search_config(**SHARED | {"trainings": 3, "rounds": 1}).drop_round == 1
-    assert search_config(**SHARED | {"trainings": 2, "rounds": 10}).drop_round == 0
+    assert search_config(**SHARED | {"trainings": 3, "rounds": 1}).budget.drop_round == 1
+    assert search_config(**SHARED | {"trainings": 2, "rounds": 10}).budget.drop_round == 0
     with pytest.raises(ConfigError, match="give 2 or more, got --trainings 1"):
         search_config(**SHARED | {"trainings": 1})
 

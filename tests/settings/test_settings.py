@@ -14,24 +14,6 @@ from fixfirst.settings.training import Alignment, TrainConfig, make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 
-# ---------------------------------------------------------------- names
-
-
-def test_flat_settings_and_tables_say_the_same():
-    flat = make_config(n_envs=4, red_agent="meander", rule="top", keep="delta", min_judged=7, workflow=ORDER)
-    nested = make_config(
-        ppo={"num_envs": 4, "episodes_per_update": 4},
-        game={"red_agent": "meander"},
-        judging={"rule": "top"},
-        alignment={"kind": "delta"},
-        gate={"min_judged": 7},
-        workflow=ORDER,
-    )
-    assert flat == nested
-
-
-# ---------------------------------------------------------------- presets
-
 
 @pytest.mark.parametrize(
     ("preset", "envs", "episodes", "epochs"),
@@ -51,23 +33,16 @@ def test_the_published_presets(preset, envs, episodes, epochs):
     assert ppo.returns == "monte_carlo" and ppo.reward_scale == 1.0
     assert ppo.learning_rate == 0.002 and ppo.adam_betas == (0.9, 0.99) and ppo.lr_schedule == "constant"
     assert (ppo.clip_coef, ppo.gamma, ppo.ent_coef, ppo.vf_coef, ppo.max_grad_norm) == (0.2, 0.99, 0.01, 0.5, 0.5)
-    assert config.keep == "delta" and config.gate.gate_rule == "latest" and config.initial_logit_scale == 1
+    assert config.keep == "delta" and config.gate_rule == "latest" and config.initial_logit_scale == 1
 
 
-def test_original_has_no_workflow_and_batches_of_20000_steps():
+def test_original_knows_no_order_remembers_scans_and_learns_from_20000_steps():
     config = make_config("original")
-    assert config.workflow == "none" and config.policy_scheme is None and config.workflows == ()
+    spec = config.spec
+    assert config.policy_scheme is None and config.workflows == ()
     assert config.game.max_steps * config.ppo.episodes_per_update == 20_000
-
-
-def test_original_remembers_scans_and_chooses_from_27_actions_and_9_macros():
-    spec = make_config("original").spec
-    assert (spec.memory.name, spec.inputs) == ("scans", 62)
-    assert (len(spec.action_set.actions), len(spec.action_set.macros)) == (27, 9) and spec.opening == ()
-
-
-def test_all_presets_are_known():
-    assert set(PRESETS) == {"sequential", "hybrid", "parallel-25", "parallel-100", "original", "default", "champion"}
+    assert (spec.memory.name, spec.inputs, spec.opening) == ("scans", 62, ())
+    assert (len(spec.action_set.actions), len(spec.action_set.macros)) == (27, 9)
 
 
 def test_a_presets_single_values_can_be_changed():
@@ -79,101 +54,88 @@ def test_a_presets_single_values_can_be_changed():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_equal_values_under_another_name_are_the_same_training(preset):
-    """A preset written out by hand, without its name."""
-    named = make_config(preset)
-    written_out = {name: value for name, value in PRESETS[preset].items() if name in TrainConfig.model_fields}
-    assert TrainConfig.resolve({}, written_out) == named.model_copy(update={"preset": "default"})
+def test_a_preset_written_out_by_hand_without_its_name_is_the_same_training(preset):
+    values = {name: value for name, value in PRESETS[preset].items() if name in TrainConfig.model_fields}
+    assert TrainConfig.resolve({}, values) == make_config(preset).model_copy(update={"preset": "default"})
 
 
-def test_equal_values_under_another_name_train_the_same_weights():
-    """Three updates of `hybrid` against the same values under the name `default`: also what inherits and what is gated."""
-    weights = []
-    for preset in ("hybrid", "default"):
-        values = {name: value for name, value in PRESETS["hybrid"].items() if name in TrainConfig.model_fields}
-        training = Training(TrainConfig.resolve({"preset": preset, "workflow": ORDER, "max_steps": 10}, values))
-        training.inherit(Training(make_config(workflow=ORDER, seed=9, keep="penalty")).learner.weights)
-        gated = [(training.step(), training.passes_gate())[1] for _ in range(3)]
-        weights.append((gated, training.learner.weights))
-    assert weights[0][0] == weights[1][0]
-    assert all(np.array_equal(weights[0][1][name], weights[1][1][name]) for name in weights[0][1])
-
-
-# ---------------------------------------------------------------- wrong settings
+WRONG = [
+    ({"preset": "turbo"}, "--preset must be one of sequential, hybrid"),
+    ({"preset": ["default"]}, "original, default, champion, guardian, got ['default']"),
+    ({"ppo": 3}, "unknown setting 'ppo'"),
+    ({"ppo": {"num_envs": 0}}, "--n-envs must be at least 1, got 0"),
+    ({"n_envs": "many"}, "--n-envs must be a whole number, got 'many'"),
+    ({"n_envs": 4, "episodes_per_update": 6}, "--episodes-per-update must be a multiple of --n-envs 4, got 6"),
+    ({"ppo": {"epoch": 3}}, "unknown setting 'epoch'; did you mean 'epochs'?"),
+    ({"ppo": {None: 3}}, "unknown setting None"),
+    ({"gate": {7: 3}}, "unknown setting 7"),
+    ({"returns": "td"}, "--returns must be monte_carlo or gae, got 'td'"),
+    ({"learning_rate": -1}, "--learning-rate must be above 0, got -1"),
+    ({"gamma": float("nan")}, "--gamma must be"),
+    ({"adam_betas": [0.9, 1.0]}, "--adam-betas must be below 1, got 1.0"),
+    ({"adam_betas": 0.9}, "--adam-betas must be a list, got 0.9"),
+    ({"green": "maybe"}, "--green must be true or false, got 'maybe'"),
+    ({"total_episodes": 49}, "--total-episodes must be at least 50, got 49"),
+    ({"seed": -1}, "--seed must be at least 0, got -1"),
+    ({"keep": 3}, "--keep must be shield, evidence, recheck, expiry, limit, penalty, delta or none, got 3"),
+    ({"compliance_threshold": 1.5}, "--compliance-threshold must be at most 1, got 1.5"),
+    ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),
+    ({"variant": "newest"}, "unknown variant 'newest'; use current, leaderboard, debugged"),
+    ({"workflow": "user > defender"}, "must name each of user, op_host"),
+    ({"units": {"a": ["User9"], "b": []}}, "'User9', which is none of Defender"),
+    ({"growth": [[20, 2], [10, 3]]}, "growth has pairs of (episodes, factor from 1 on), episodes in order, got"),
+    ({"memory": "elephant"}, "memory 'elephant' is not known; use none, scans, full"),
+    ({"workflow": "all", "units": {name: [name] for name in HOST_NAMES}}, "--workflow all needs at most 6 unit types"),
+    # A stage that has no update
+    (
+        {"entrants": 2, "start_episodes": 1000, "total_episodes": 2020},
+        "leaves 20 episodes after the starts, less than one update of 50; make it 2,000, or 2,050 or more",
+    ),
+    ({"entrants": 2, "start_episodes": 40}, "--start-episodes must be at least one update, 50 episodes, got 40"),
+    ({"preset": "champion", "final_episodes": 100}, "--final-episodes must be at least one update, 250 episodes, got 100"),
+    ({"opening": "Sleep", "opening_episodes": 20}, "--opening-episodes must be at least one update, 50 episodes, got 20"),
+    (
+        {"entrants": 30, "start_episodes": 50, "total_episodes": 200},
+        "--total-episodes must be at least 1,500 with 1,450 for starts that are given up and for openings, got 200",
+    ),
+    # A tournament that cannot be
+    ({"entrants": 3}, "--entrants 3 needs --start-episodes: how many each of them has"),
+    ({"survivors": 2}, "--survivors 2 needs as many --entrants, got 1"),
+    ({"survivors": 2, "entrants": 2, "start_episodes": 20}, "--survivors 2 are compared by the openings they find"),
+    ({"finalists_kept": 5}, "--finalists-kept 5 needs as many --finalists, got 3"),
+    ({"opening": "find"}, "--opening find needs --opening-episodes"),
+    ({"opening": "Decoy User9", "action_set": "macros"}, "has no choice 'Decoy User9'; did you mean 'Decoy User"),
+    (
+        {"opening": "Decoy User3, Decoy User3", "opening_episodes": 50, "action_set": "macros"},
+        "its choice 2, Decoy User3, is masked",
+    ),
+    ({"opening": "Sleep, Sleep", "max_steps": 2}, "an opening of 2 choices leaves nothing to choose in 2 steps"),
+    ({"opening": "find", "opening_episodes": 50, "action_set": "all"}, "the action set all has none"),
+    # Without effect
+    ({"lr_final": 0.1}, "--lr-final has no effect here: it needs --lr-schedule linear"),
+    ({"settle": 0.1}, "--settle has no effect here: it needs a linear schedule"),
+    ({"workflow": ORDER, "alignment_rate": 1.0}, "--alignment-rate has no effect here: it needs --keep penalty and"),
+    ({"workflow": ORDER, "min_repairs": 3}, "--min-repairs has no effect here: it needs --gate-rule latest"),
+    ({"keep": "penalty"}, "--keep has no effect here: it needs --workflow"),
+    ({"workflow": "all", "min_episodes": 9}, "--min-episodes has no effect here: it needs --workflow with one order"),
+    ({"finalists": 2}, "--finalists has no effect here: it needs --opening find"),
+    ({"start_episodes": 500}, "--start-episodes has no effect here: it needs --entrants 2 or more"),
+    ({"returns": "monte_carlo", "gae_lambda": 0.9}, "--gae-lambda has no effect here: it needs --returns gae"),
+]
+WRONG_IN_SEARCHES = [({name: 77}, "it needs --separate") for name in ("n_workflows", "max_episodes", "min_judged")]
+WRONG_IN_SEARCHES += [
+    ({"tensorboard": True}, "--tensorboard has no effect here: it needs --separate"),
+    ({"separate": True, "rounds": 3}, "--rounds has no effect here: it needs a search without --separate"),
+]
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"preset": "turbo"}, "--preset must be one of sequential, hybrid"),
-        ({"preset": ["default"]}, "original, default, champion, guardian, got ['default']"),
-        ({"ppo": 3}, "unknown setting 'ppo'"),
-        ({"ppo": {"num_envs": 0}}, "--n-envs must be at least 1, got 0"),
-        ({"n_envs": "many"}, "--n-envs must be a whole number, got 'many'"),
-        ({"n_envs": 4, "episodes_per_update": 6}, "--episodes-per-update must be a multiple of --n-envs 4, got 6"),
-        ({"ppo": {"epoch": 3}}, "unknown setting 'epoch'; did you mean 'epochs'?"),
-        ({"ppo": {None: 3}}, "unknown setting None"),
-        ({"gate": {7: 3}}, "unknown setting 7"),
-        ({"returns": "td"}, "--returns must be monte_carlo or gae, got 'td'"),
-        ({"learning_rate": -1}, "--learning-rate must be above 0, got -1"),
-        ({"gamma": float("nan")}, "--gamma must be"),
-        ({"adam_betas": [0.9, 1.0]}, "--adam-betas must be below 1, got 1.0"),
-        ({"adam_betas": 0.9}, "--adam-betas must be a list, got 0.9"),
-        ({"green": "maybe"}, "--green must be true or false, got 'maybe'"),
-        ({"total_episodes": 49}, "--total-episodes must be at least 50, got 49"),
-        ({"seed": -1}, "--seed must be at least 0, got -1"),
-        ({"sed": 1}, "unknown setting 'sed'; did you mean 'seed'?"),
-        ({"keep": 3}, "--keep must be shield, evidence, recheck, expiry, limit, penalty, delta or none, got 3"),
-        ({"compliance_threshold": 1.5}, "--compliance-threshold must be at most 1, got 1.5"),
-        ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),
-        ({"variant": "newest"}, "unknown variant 'newest'; use current, leaderboard, debugged"),
-        ({"workflow": "user > defender"}, "must name each of user, op_host"),
-        ({"units": {"a": ["User9"], "b": []}}, "'User9', which is none of Defender"),
-        # A stage that has no update
-        (
-            {"entrants": 2, "start_episodes": 1000, "total_episodes": 2020},
-            "leaves 20 episodes after the starts, less than one update of 50; make it 2,000, or 2,050 or more",
-        ),
-        ({"entrants": 2, "start_episodes": 40}, "--start-episodes 40 is less than one update of 50 episodes"),
-        (
-            {"preset": "champion", "final_episodes": 100},
-            "--final-episodes must be at least one update, 250 episodes, got 100",
-        ),
-        (
-            {"opening": "Sleep", "opening_episodes": 20},
-            "--opening-episodes must be at least one update, 50 episodes, got 20",
-        ),
-        # A tournament that cannot be
-        ({"entrants": 3}, "--entrants 3 needs --start-episodes: how many each of them has"),
-        ({"survivors": 2}, "--survivors 2 needs as many --entrants, got 1"),
-        (
-            {"survivors": 2, "entrants": 2, "start_episodes": 20},
-            "--survivors 2 are compared by the openings they find",
-        ),
-        ({"finalists_kept": 5}, "--finalists-kept 5 needs as many --finalists, got 3"),
-        ({"opening": "find"}, "--opening find needs --opening-episodes"),
-        (
-            {"opening": "Decoy User9", "action_set": "macros"},
-            "the action set macros has no choice 'Decoy User9'; did you mean 'Decoy User",
-        ),
-        (
-            {"opening": "Decoy User3, Decoy User3", "opening_episodes": 50, "action_set": "macros"},
-            "its choice 2, Decoy User3, is masked",
-        ),
-        ({"opening": "Sleep, Sleep", "max_steps": 2}, "an opening of 2 choices leaves nothing to choose in 2 steps"),
-        ({"opening": "find", "opening_episodes": 50, "action_set": "all"}, "the action set all has none"),
-        (
-            {"entrants": 30, "start_episodes": 50, "total_episodes": 200},
-            "--total-episodes must be at least 1,500 with 1,450 for starts that are given up, got",
-        ),
-        ({"growth": [[20, 2], [10, 3]]}, "growth has pairs of (episodes, factor from 1 on), episodes in order, got"),
-        ({"memory": "elephant"}, "memory 'elephant' is not known; use none, scans, full"),
-        ({"workflow": "all", "units": {name: [name] for name in HOST_NAMES}}, "--workflow all needs at most 6 unit types"),
-    ],
+    ("make", "settings", "says"),
+    [(make_config, *wrong) for wrong in WRONG] + [(search_config, *wrong) for wrong in WRONG_IN_SEARCHES],
 )
-def test_bad_settings_are_one_line_that_names_what_came(settings, says):
+def test_bad_settings_are_one_line_that_names_what_came(make, settings, says):
     with pytest.raises(FixfirstError) as error:
-        make_config(**settings)
+        make(**settings)
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
@@ -208,47 +170,12 @@ def test_what_a_config_is_made_of_is_made_once_and_carried_to_copies():
     config = make_config(workflow="critical_first")
     game = config.game
     other = config.model_copy(update={"seed": 3, "gamma": 0.9})
-    assert other.game is config.game is game and other.tournament is config.tournament
-    assert other.ppo.gamma == 0.9 and config.ppo.gamma == 0.99
+    assert other.game is config.game is game and (other.ppo.gamma, config.ppo.gamma) == (0.9, 0.99)
     assert config.model_copy(update={"workflow": "none"}).spec.units is None
     search = search_config(total_episodes=3_000)
-    assert (
-        search.base_config(0).ppo is search.base_config(1).ppo and search.base_config(0).seed != search.base_config(1).seed
-    )
+    first, second, *_ = search.base_configs
+    assert first.ppo is second.ppo and first.seed != second.seed
     assert search.model_copy(update={"max_episodes": 77}).training.total_episodes == 77
-
-
-# ---------------------------------------------------------------- settings without effect
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"lr_final": 0.1}, "--lr-final has no effect here: it needs --lr-schedule linear"),
-        ({"settle": 0.1}, "--settle has no effect here: it needs a linear schedule"),
-        ({"workflow": ORDER, "alignment_rate": 1.0}, "--alignment-rate has no effect here: it needs --keep penalty and"),
-        ({"workflow": ORDER, "min_repairs": 3}, "--min-repairs has no effect here: it needs --gate-rule latest"),
-        ({"keep": "penalty"}, "--keep has no effect here: it needs --workflow"),
-        ({"workflow": "all", "min_episodes": 9}, "--min-episodes has no effect here: it needs --workflow with one order"),
-        ({"finalists": 2}, "--finalists has no effect here: it needs --opening find"),
-        ({"start_episodes": 500}, "--start-episodes has no effect here: it needs --entrants 2 or more"),
-        ({"returns": "monte_carlo", "gae_lambda": 0.9}, "--gae-lambda has no effect here: it needs --returns gae"),
-    ],
-)
-def test_a_setting_without_effect_says_what_it_needs(settings, words):
-    with pytest.raises(FixfirstError) as error:
-        make_config(**settings)
-    assert str(error.value).startswith(words)
-
-
-@pytest.mark.parametrize("name", ["n_workflows", "max_episodes", "warmup_episodes", "min_judged", "round_size"])
-def test_what_only_the_published_search_knows_needs_separate(name):
-    with pytest.raises(FixfirstError, match="has no effect here: it needs --separate"):
-        search_config(**{name: 77})
-    with pytest.raises(FixfirstError, match="it needs --separate"):
-        search_config(tensorboard=True)
-    with pytest.raises(FixfirstError, match="--rounds has no effect here: it needs a search without --separate"):
-        search_config(separate=True, rounds=3)
 
 
 def test_variables_and_usual_values_may_be_without_effect():
@@ -270,8 +197,6 @@ def test_variables_and_usual_values_may_be_without_effect():
 def test_a_config_that_was_accepted_is_accepted_as_a_file(config):
     assert type(config).resolve({}, file=config.model_dump(mode="json", exclude_none=True)) == config
 
-
-# ---------------------------------------------------------------- whatever is accepted, trains
 
 few = st.integers(1, 5)
 

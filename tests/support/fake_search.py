@@ -61,7 +61,8 @@ class FakeSearch:
 
 def shared_search(**facts):
     """A search with one network for all orders."""
-    config = SimpleNamespace(total_episodes=100_000, base_budget=0, num_rounds=10, can_settle=True, separate=False)
+    config = SimpleNamespace(total_episodes=100_000, separate=False)
+    config.budget = SimpleNamespace(base=0, num_rounds=10, can_settle=True)
     config.scheme, config.training = FIVE_TYPES, SimpleNamespace(game=Game(red_agent="b_line"))
     empty = {"folder": Path("runs/mine"), "used": 0, "rounds": 0, "idle": False, "in_words": ""}
     return SimpleNamespace(config=config, **empty | facts)

@@ -58,11 +58,11 @@ class Oracle:
     def _log_probs(self, inputs, allowed, m):
         return torch.log_softmax(self._forward("actor", inputs, allowed)[:m], dim=1)
 
-    def see(self, rollout, rewards, allowed=None):
-        """What is learned from a rollout that the present weights have played. allowed [A] bool: others are never taken."""
+    def see(self, rollout, rewards):
+        """What is learned from a rollout that the present weights have played."""
         rows = rollout.rows[rollout.row_ids.ravel()]  # what was read, transition by transition
         inputs = torch.from_numpy(bits_of(rows, self.config.spec.inputs)).double()
-        masks = self.config.spec.allowed(rows) if allowed is None else np.repeat(allowed[None], len(rows), axis=0)
+        masks = self.config.spec.allowed(rows)
         action = torch.from_numpy(rollout.choices.ravel().astype(np.int64))
         with torch.no_grad():
             values = self._forward("critic", inputs).reshape(rollout.packed_obs.shape).numpy()

@@ -91,8 +91,8 @@ def _train(league: League, run: driver.Driver, progress: live.ProgressLine, inte
         if step.closed and not quiet:
             progress.say(matrix.rounds_of(step.closed)[-1].in_words())
         elif progress.due():
-            worst = min(step.earned, key=step.earned.__getitem__)
-            takes = f"{worst} takes {step.earned[worst]:.1f}"
+            worst = min(step.returns, key=step.returns.__getitem__)
+            takes = f"{worst} takes {step.returns[worst]:.1f}"
             progress.show(league.episodes, f"round {league.rounds + 1} of {league.config.rounds}, {takes}")
     if run.interrupted:
         again = errors.command("resume", run.folder)

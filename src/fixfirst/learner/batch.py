@@ -67,8 +67,6 @@ def bits_of_rows(rows, words, starts, active):
         starts[v + 1] = network.list_bits(rows, v, words, active, starts[v])
 
 
-# ---------------------------------------------------------------- returns and advantages
-
 _IDLE = 0.01  # of all episodes' spread: a group that differs by less, such as games in which nothing happens, teaches little
 
 
@@ -141,9 +139,6 @@ def total_of(x, shift, squared, columns):
     for i in range(x.shape[1]):
         total += columns[i]
     return total
-
-
-# ---------------------------------------------------------------- sums per row and per pair
 
 
 class UpdateBatch(NamedTuple):

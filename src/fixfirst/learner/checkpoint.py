@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,8 +13,8 @@ from fixfirst.policy.network import Weights
 from fixfirst.runs import setting_names
 from fixfirst.runs.layout import RunFiles
 
-KEPT = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
+_NUMBER = 2  # the newest, and one to fall back on
 
 
 class Resumable(Protocol):
@@ -47,7 +48,7 @@ def save(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> None
     """Write a checkpoint, then delete all but the newest ones. identity: what all numbers of the training follow from."""
     path = folder / f"{RunFiles.checkpoints}{training.updates:08d}.json"
     array_files.write_pair(path, _KIND, {**identity, "numbers": training.numbers()}, training.tensors())
-    newest = {path.stem for path in paths(folder)[:KEPT]}
+    newest = {path.stem for path in paths(folder)[:_NUMBER]}
     for path in folder.glob(f"{RunFiles.checkpoints}*"):
         if path.stem not in newest:
             path.unlink(missing_ok=True)
@@ -68,17 +69,12 @@ def restore(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> l
     return complaints
 
 
-def read_last(folder: Path, identity: Mapping[str, Any]) -> str:
-    """Return the hash of the checkpoint at a training's end; PolicyError unless it is good and of this very training."""
+def read_last(folder: Path, identity: Mapping[str, Any] = MappingProxyType({})) -> dict[str, np.ndarray]:
+    """Return the tensors at a training's end; PolicyError unless they are good and of the training of this identity."""
     newest = next(iter(paths(folder)), folder / RunFiles.checkpoints)
-    document, _ = array_files.read_pair(newest, _KIND)
+    document, tensors = array_files.read_pair(newest, _KIND)
     _check_identity(newest, document, identity)
-    return str(document["sha256"])
-
-
-def last_tensors(folder: Path) -> dict[str, np.ndarray]:
-    """Return weights and Adam's moments at the end of the training in a folder, for another one of its kind."""
-    return array_files.read_pair(paths(folder)[0], _KIND)[1]
+    return tensors
 
 
 def paths(folder: Path) -> list[Path]:

@@ -85,15 +85,10 @@ class Driver:
         for log in self._logs:
             log.close()
 
-    def open_log(
-        self, name: str, kind: type[_R], number: Callable[[_R], int], done: int, before: int = 0
-    ) -> csv_logs.CsvLog[_R]:
-        """Open a log for appending, cut off after row number `done`; those up to `before` are in other folders' logs."""
-        path = self.folder / name
-        log: csv_logs.CsvLog[_R] = csv_logs.CsvLog(path, kind, (lambda row: number(row) <= done) if done > before else None)
+    def open_log(self, name: str, kind: type[_R], number: Callable[[_R], int], done: int) -> csv_logs.CsvLog[_R]:
+        """Open a log for appending, cut off after row number `done`."""
+        log = csv_logs.CsvLog(self.folder / name, kind, lambda row: number(row) <= done)
         self._logs.append(log)
-        if (before if log.last is None else number(log.last)) < done:  # it is written before the checkpoint
-            raise errors.RunDirError(f"{path}: rows up to number {done} are missing; put them back, or begin a new run")
         return log
 
     def steps(self, interrupt: object = False) -> Iterator[Any]:

@@ -44,9 +44,6 @@ class PPONumbers(NamedTuple):
     split: int  # how many numbers of the gradient, the actor's, are clipped apart from the others; 0: all together
 
 
-# ---------------------------------------------------------------- one update
-
-
 class BackwardScratch(NamedTuple):
     """Where one network is worked on, forward and backward; W = outputs filled up to whole tiles."""
 
@@ -133,9 +130,6 @@ def values_of_rows(critic, starts, active, work, values):
         network.forward(critic, starts, active, first, rows, work)
         for r in range(rows):
             values[first + r] = work.outputs[r, 0]
-
-
-# ---------------------------------------------------------------- losses
 
 
 @called
@@ -237,9 +231,6 @@ def value_gradient(critic, gradient, rows, span, settings, scratch, stats):
     end(gradient, scratch)
 
 
-# ---------------------------------------------------------------- backward
-
-
 @called
 def begin(net, scratch):
     """Make a scratch ready for a network whose weights may have changed."""
@@ -301,9 +292,6 @@ def transpose(matrix, out):
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             out[j, i] = matrix[i, j]
-
-
-# ---------------------------------------------------------------- Adam (Kingma & Ba 2015)
 
 
 @called

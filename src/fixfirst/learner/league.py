@@ -22,13 +22,13 @@ A defender that follows orders has attackers for each of them, which meet it und
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import array_files, seeds
+from fixfirst.base import seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
@@ -41,20 +41,20 @@ from fixfirst.play.worlds import make_simulator
 from fixfirst.policy.draws import FREE
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.policy_file import write_policy
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import matrix, provenance, rows
-from fixfirst.runs.layout import RunFiles
+from fixfirst.runs import matrix, rows
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
 
-SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
-SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
+MATRIX_SCRIPTS = ("b_line", "meander", "sleep")
+SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are shipped
 SOFTENED = 0.5  # the factor on the logits of one that goes on
 _AWAKE, _ASLEEP = 40, (3, 20)  # a lapse begins before this turn, and has at least and fewer than so many
 _AT_ONCE = 2  # responses that learn side by side, and halves of the matrix
-ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
+_ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
 
 
 class FrozenRed(NamedTuple):
@@ -68,30 +68,26 @@ class FrozenRed(NamedTuple):
     order: int = 0  # under which they meet, among the league's
 
 
+@dataclass
+class _LiveRed:
+    """An attacker that learns beside the defender."""
+
+    training: RedTraining
+    start: str
+    age: int  # updates
+
+
 class LeagueStep(NamedTuple):
     """What blue earned against whom; and, if a round was closed, against everybody."""
 
-    earned: dict[str, float]
+    returns: dict[str, float]
     closed: Sequence[rows.MatrixRow] = ()
-
-
-def counting(spec: PolicySpec) -> PolicySpec:
-    """Return the spec of a defender that also counts; it knows no order, so that these bits are the last."""
-    groups = dict.fromkeys((*spec.memory.groups, "breaks", "again"))
-    return replace(spec, memory=MemoryScheme(tuple(groups), spec.scenario))
-
-
-def _finish(training: RedTraining) -> Weights:
-    """Train an attacker to its end."""
-    while not training.done:
-        training.step()
-    return training.learner.weights
 
 
 class League:
     """The state of a league; it goes on by `step`.
 
-    known: attackers from which some begin, by name. orders: those that the defender follows, in turns against scripts.
+    shipped: attackers from which some begin, by name. orders: those that the defender follows, in turns against scripts.
     game: what is played, with its scripts. pool: attackers of the past that it begins with.
     """
 
@@ -100,36 +96,33 @@ class League:
         config: LeagueConfig,
         spec: PolicySpec,
         start: Weights,
-        known: Mapping[str, Weights],
+        shipped: Mapping[str, Weights],
         *,
         orders: Sequence[Workflow] = (),
         game: Game | None = None,
         pool: Sequence[FrozenRed] = (),
     ):
-        spec = counting(spec) if config.counts else spec
-        self.config, self.spec, self._known, self.orders = config, spec, known, tuple(orders)
+        if config.counts:  # it knows no order, so that these bits are the last
+            groups = dict.fromkeys((*spec.memory.groups, "breaks", "again"))
+            spec = replace(spec, memory=MemoryScheme(tuple(groups), spec.scenario))
+        self.config, self.spec, self._shipped, self.orders = config, spec, shipped, tuple(orders)
         self.red_spec, self.updates, self.rounds, self.answered = red_view.RedSpec(spec.scenario, config.picky), 0, 0, 0
         self.learner = PPO(config.blue_ppo, spec, 0)
         self.learner.start_from(scale_logits(widen(start, spec.inputs), config.initial_logit_scale))
         self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
-        self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # the defender that is kept
+        self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # of the last updates
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
         self.steps = self._game.steps  # of an episode
         self._scripts = make_simulator(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.frozen_envs, autoreset="disabled")
         self.pool: list[FrozenRed] = list(pool)
-        repaired = {spec.scenario.repaired_hosts[action] for action in spec.action_set.actions}
-        self._targets = sorted(repaired - {-1, spec.scenario.start_id})  # what attackers prefer, by turns
+        start_id, repaired_hosts = spec.scenario.start_id, spec.scenario.repaired_hosts
+        repaired = {repaired_hosts[action] for action in spec.action_set.actions}
+        self._targets = sorted(repaired - {-1, start_id})  # what attackers prefer, by turns
         self.born = 0
-        self.starts: list[str] = []  # of the live attackers
+        self._fronts = max(len(self.orders), 1)  # how many orders attackers differ by
         count = config.live * self._fronts
-        self.live = [self._new_live(place) for place in range(count)]
-        self.ages = [place * config.life // count for place in range(count)]  # they do not end together
-
-    @property
-    def _fronts(self) -> int:
-        """How many orders attackers differ by."""
-        return max(len(self.orders), 1)
+        self.live = [self._new_live(i, i * config.life // count) for i in range(count)]  # they do not end together
 
     def _only(self, number: int) -> tuple[Workflow, ...]:
         """Return an order by its number, alone; of a league without orders, none."""
@@ -147,32 +140,24 @@ class League:
         return self.updates * config.episodes + (self.rounds * config.responses + self.answered) * config.response_episodes
 
     def step(self) -> LeagueStep:
-        """Update everybody; at the end of a round, train a response; after the last of those, close the round."""
+        """Update everybody; at the end of a round, train responses; after the last of those, close the round."""
         config = self.config
         if self.updates < min((self.rounds + 1) * config.life, config.updates):
             return LeagueStep(self._update())
         if self.answered < config.responses:
             return LeagueStep(self._respond())
-        rows = self._close_round()
-        return LeagueStep({row.attacker: row.mean for row in rows}, rows)
+        closed = self._close_round()
+        return LeagueStep({row.attacker: row.mean for row in closed}, closed)
 
     def _close_round(self) -> list[rows.MatrixRow]:
         """Let all attackers play the defender as it is; return a row of the matrix. Who takes most is met more often."""
         self.rounds, self.answered = self.rounds + 1, 0
-        rows = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in SHOWN_SCRIPTS]
-        halves = [range(first, len(self.pool), _AT_ONCE) for first in range(_AT_ONCE)]
-        with ThreadPoolExecutor(_AT_ONCE) as beside:
-            found = {place: played for half in beside.map(self._play_some, halves) for place, played in half.items()}
-        for place, red in enumerate(self.pool):
-            rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, found[place]))
+        closed = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in MATRIX_SCRIPTS]
+        for number, (red, returns) in enumerate(zip(self.pool, self._play_pool(), strict=True)):
+            closed.append(self._cell(f"{number:03d}", red.kind, red.start, red.round, returns))
             if self.config.matrix_episodes >= self.config.envs:  # fewer say less than when they last met
-                self.pool[place] = red._replace(taken=float(found[place].mean()))
-        return rows
-
-    def _play_some(self, places: Sequence[int]) -> dict[int, np.ndarray]:
-        """Return what the defender that is kept earns against frozen attackers, [matrix episodes] each."""
-        defender = self._defender()
-        return {place: self._play_red(self.pool[place].weights, self.pool[place].order, defender) for place in places}
+                self.pool[number] = red._replace(taken=float(returns.mean()))
+        return closed
 
     def _cell(self, name: str, kind: str, start: str | None, born: int, returns: np.ndarray) -> rows.MatrixRow:
         return rows.MatrixRow(
@@ -187,71 +172,70 @@ class League:
         )
 
     def _play_script(self, name: str) -> np.ndarray:
-        game = self._game.against(name)
-        world = make_simulator(game, self.config.matrix_episodes, autoreset="disabled")
+        """Return what the averaged defender earns against a script, [matrix episodes]."""
+        world = make_simulator(self._game.against(name), self.config.matrix_episodes, autoreset="disabled")
         seed = seeds.stream_seed(self.config.seed, "matrix")
-        options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
-        return rollout.collect(world, self._defender(), workflows=self.orders, **options).returns
+        streams: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
+        return rollout.collect(world, self._defender(), workflows=self.orders, **streams).returns
 
-    def _play_red(self, weights: Weights, order: int, defender: PolicyTable | None = None) -> np.ndarray:
-        opponent, episodes = Opponent(defender or self._defender(), self._only(order)), self.config.matrix_episodes
+    def _play_pool(self) -> list[np.ndarray]:
+        """Return what it earns against every frozen attacker, [matrix episodes] each."""
+
+        def play_some(first: int) -> list[np.ndarray]:
+            defender = self._defender()  # one per thread: its table grows
+            return [self._play_red(red.weights, red.order, defender) for red in self.pool[first::_AT_ONCE]]
+
+        with ThreadPoolExecutor(_AT_ONCE) as beside:
+            parts = list(beside.map(play_some, range(_AT_ONCE)))
+        return [parts[number % _AT_ONCE][number // _AT_ONCE] for number in range(len(self.pool))]
+
+    def _play_red(self, weights: Weights, order: int, defender: PolicyTable) -> np.ndarray:
+        opponent, episodes = Opponent(defender, self._only(order)), self.config.matrix_episodes
         seed = seeds.stream_seed(self.config.seed, "matrix")
         duel = play_red(opponent, weights, self.red_spec, self._game, episodes=episodes, seed=seed, purpose="matrix")
         return duel.blue.returns
 
     def _defender(self) -> PolicyTable:
-        """Return the defender that is kept, ready to play."""
+        """Return the averaged defender, ready to play."""
         return PolicyTable(Network.of(self.average), self.orders, spec=self.spec)
 
-    # ---- attackers
+    def _new_live(self, number: int, age: int = 0) -> _LiveRed:
+        name, weights = self._start(self.born, as_shipped=self._is_lapsing(number))
+        episodes = self.config.life * self.config.envs
+        return _LiveRed(self._new_red(Opponent(self.player), weights, episodes), name, age)
 
-    def _new_live(self, place: int) -> RedTraining:
-        name, weights = self._start(self.born, knowing=self._is_lapsing(place))
-        self.starts.append(name)
-        return self._new_red(Opponent(self.player), weights, self.config.life * self.config.envs)
-
-    def _is_lapsing(self, place: int) -> bool:
+    def _is_lapsing(self, number: int) -> bool:
         """Does this live attacker meet a defender with lapses?"""
-        return place // self._fronts < self.config.lapsing
+        return number // self._fronts < self.config.lapsing
 
     def _new_red(self, opponent: Opponent, start: Weights, episodes: int) -> RedTraining:
-        seed = seeds.stream_seed(self.config.seed, "red", self.born)
+        seed, ppo = seeds.stream_seed(self.config.seed, "red", self.born), self.config.red_ppo
         self.born += 1
-        return RedTraining(
-            [opponent],
-            self._game,
-            self.red_spec,
-            episodes=episodes,
-            seed=seed,
-            start=start,
-            ppo=self.config.red_ppo,
-        )
+        return RedTraining([opponent], self._game, self.red_spec, episodes=episodes, seed=seed, start=start, ppo=ppo)
 
-    def _start(self, number: int, *, knowing: bool = False) -> tuple[str, Weights]:
-        """Return where an attacker begins: every other one from one of the past, the rest from scratch and known ones.
+    def _start(self, number: int, *, as_shipped: bool = False) -> tuple[str, Weights]:
+        """Return where an attacker begins: every other one from one of the past, the rest from scratch and shipped ones.
 
-        One of the past goes on; the others begin with a preference for one host. knowing: it begins as the first known one,
-        if there is any.
+        One of the past goes on; the others begin with a preference for one host. as_shipped: it begins as the first that is
+        shipped, if there is any.
         """
-        if knowing and self._known:
-            name = next(iter(self._known))
-            return name, scale_logits(self._known[name], SOFTENED)
+        if as_shipped and self._shipped:
+            name = next(iter(self._shipped))
+            return name, scale_logits(self._shipped[name], SOFTENED)
         rng = np.random.default_rng([self.config.seed, number])
-        others, turn = (SCRATCH, *self._known), number // self._fronts  # attackers of all orders begin alike
+        others, turn = (SCRATCH, *self._shipped), number // self._fronts  # attackers of all orders begin alike
         if turn % 2 and self.pool:
             return PAST, scale_logits(self.pool[self._draw(rng, 1)[0]].weights, SOFTENED)
         name = others[turn // 2 % len(others)]
         if name == SCRATCH:
-            inputs, actions = self.red_spec.inputs, self.red_spec.actions
             seed = seeds.stream_seed(self.config.seed, "start", number)
-            weights = initial_weights(inputs, seed, actions, self.config.red_ppo.last_layer)
+            last_layer = self.config.red_ppo.last_layer
+            weights = initial_weights(self.red_spec.inputs, seed, self.red_spec.actions, last_layer)
         else:
-            weights = scale_logits(self._known[name], SOFTENED)
-        bias = weights["actor.4.bias"].copy()
+            weights = scale_logits(self._shipped[name], SOFTENED)
         target = self._targets[(turn // 2 + turn // 2 // len(others)) % len(self._targets)]  # all hosts with all starts
-        for place, choice in enumerate(self.red_spec.choices):
-            if choice.verb in ON_HOSTS and choice.target == target:
-                bias[place] += np.float32(self.config.preference)
+        preferred = [choice.verb in _ON_HOSTS and choice.target == target for choice in self.red_spec.choices]
+        bias = weights["actor.4.bias"] + np.float32(self.config.preference) * np.array(preferred, np.float32)
         return name, {**weights, "actor.4.bias": bias}
 
     def _draw(self, rng: np.random.Generator, count: int) -> list[int]:
@@ -262,105 +246,107 @@ class League:
     def _respond(self) -> dict[str, float]:
         """Train attackers against the defender as it is, some side by side."""
         numbers = range(self.answered, min(self.answered + _AT_ONCE, self.config.responses))
-        starts, trainings = [], []
+        begun = []
         for number in numbers:
             name, start = self._start(self.born)
             opponent = Opponent(self._defender(), self._only(number % self._fronts))
-            starts.append(name)
-            trainings.append(self._new_red(opponent, start, self.config.response_episodes))
-        with ThreadPoolExecutor(_AT_ONCE) as beside:
-            found = list(beside.map(_finish, trainings))
-        earned = {}
-        for number, name, weights in zip(numbers, starts, found, strict=True):
-            order = number % self._fronts
-            mean = float(self._play_red(weights, order).mean())
-            self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1, order))
-            earned[f"response {number + 1}"] = mean
-        self.answered += len(found)
-        return earned
+            begun.append((name, self._new_red(opponent, start, self.config.response_episodes)))
 
-    # ---- updates
+        def finish(training: RedTraining) -> None:
+            while not training.done:
+                training.step()
+
+        with ThreadPoolExecutor(_AT_ONCE) as beside:
+            list(beside.map(finish, [training for _, training in begun]))
+        returns = {}
+        for number, (name, training) in zip(numbers, begun, strict=True):
+            weights, order = training.learner.weights, number % self._fronts
+            mean = float(self._play_red(weights, order, self._defender()).mean())
+            self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1, order))
+            returns[f"response {number + 1}"] = mean
+        self.answered += len(begun)
+        return returns
 
     def _update(self) -> dict[str, float]:
         """Update the defender and all live attackers."""
-        config = self.config
-        seed = seeds.stream_seed(config.seed, "league")
-        options: dict[str, Any] = {
+        seed = seeds.stream_seed(self.config.seed, "league")
+        streams: dict[str, Any] = {
             "world_seed": seed,
             "policy_seed": seeds.stream_seed(seed, "policy"),
             "first_episode": self.updates,
         }
-        parts = {"scripts": rollout.collect(self._scripts, self.player, workflows=self.orders, **options)}
-        parts |= {f"frozen {place}": self._meet_frozen(place, options) for place in self._met()}
-        duels = [self._meet_live(place) for place in range(len(self.live))]
-        parts |= {f"live {place}": duel.blue for place, duel in enumerate(duels)}
+        parts = {"scripts": rollout.collect(self._scripts, self.player, workflows=self.orders, **streams)}
+        parts |= {f"frozen {number}": self._play_frozen(number, streams) for number in self._sample_opponents()}
+        duels = [self._play_live(number) for number in range(len(self.live))]
+        parts |= {f"live {number}": duel.blue for number, duel in enumerate(duels)}
         with ThreadPoolExecutor(1) as beside:
-            reds = beside.map(self._teach_live, range(len(duels)), duels)
+            reds = beside.map(self._teach_live, self.live, duels)
             self._learn(list(parts.values()), beside)
             list(reds)  # what went wrong there is raised here
-        earned = {name: float(part.returns.mean()) for name, part in parts.items()}
-        for place in range(len(duels)):
-            mean = earned[f"live {place}"]
-            if self._is_lapsing(place):
-                del earned[f"live {place}"]  # not of the defender as it is
-            self._grow_older(place, mean)
-        return earned
+        returns = {name: float(part.returns.mean()) for name, part in parts.items()}
+        for number in range(len(duels)):
+            mean = returns[f"live {number}"]
+            if self._is_lapsing(number):
+                del returns[f"live {number}"]  # not of the defender as it is
+            self._grow_older(number, mean)
+        return returns
 
-    def _meet_live(self, place: int) -> rollout.Duel:
+    def _play_live(self, number: int) -> rollout.Duel:
         """Play a live attacker; where the defender lapses, for so much longer."""
-        red, opening, world = self.live[place], self.spec.opening, self.live[place].world
-        if self._is_lapsing(place):
-            lapse = self._lapse(place)
+        live, opening = self.live[number], self.spec.opening
+        world, reds, seed = live.training.world, live.training.reds, live.training.seed
+        if self._is_lapsing(number):
+            lapse = self._lapse(number)
             self.player.begin_with([lapse])
-            steps = self._game.steps + len(lapse) - len(opening)
-            world = World(self._game.model_copy(update={"max_steps": steps}), self.config.envs, autoreset="disabled")
-        world.meet(red.reds, [1.0])
+            game = self._game.model_copy(update={"max_steps": self.steps + len(lapse) - len(opening)})
+            world = World(game, self.config.envs, autoreset="disabled")
+        world.meet(reds, [1.0])
         duel = rollout.collect_duel(
             world,
             self.player,
-            red.reds,
-            world_seed=seeds.stream_seed(red.seed, "world"),
-            policy_seed=seeds.stream_seed(red.seed, "policy"),
-            first_episode=self.ages[place],
-            workflows=self._only(place % self._fronts),
+            reds,
+            world_seed=seeds.stream_seed(seed, "world"),
+            policy_seed=seeds.stream_seed(seed, "policy"),
+            first_episode=live.age,
+            workflows=self._only(number % self._fronts),
         )
         self.player.begin_with([opening])
         return duel
 
-    def _lapse(self, place: int) -> tuple[int, ...]:
+    def _lapse(self, number: int) -> tuple[int, ...]:
         """Return how episodes of this update begin against an attacker: some turns as ever, then some asleep."""
-        rng = np.random.default_rng([self.config.seed, self.updates, place])
+        rng = np.random.default_rng([self.config.seed, self.updates, number])
         awake, asleep, choices = rng.integers(_AWAKE), rng.integers(*_ASLEEP), self.spec.action_set.actions
-        sleep = choices.index(self.spec.scenario.sleep_id) if self.spec.scenario.sleep_id in choices else 0
+        sleep_id = self.spec.scenario.sleep_id
+        sleep = choices.index(sleep_id) if sleep_id in choices else 0
         opening = self.spec.opening[:awake]
         return (*opening, *[FREE] * (awake - len(opening)), *[sleep] * asleep)
 
-    def _teach_live(self, place: int, duel: rollout.Duel) -> None:
-        self.live[place].learn(duel, self.ages[place] / self.config.life)
+    def _teach_live(self, live: _LiveRed, duel: rollout.Duel) -> None:
+        live.training.learn(duel, live.age / self.config.life)
 
-    def _met(self) -> list[int]:
-        """Return which frozen attackers are met."""
+    def _sample_opponents(self) -> list[int]:
+        """Return which frozen attackers are met in this update."""
         count = min(self.config.frozen, len(self.pool))
         return self._draw(np.random.default_rng([self.config.seed, self.updates]), count) if count else []
 
-    def _meet_frozen(self, place: int, options: Mapping[str, Any]) -> Rollout:
-        red = self.pool[place]
+    def _play_frozen(self, number: int, streams: Mapping[str, Any]) -> Rollout:
+        red = self.pool[number]
         reds = Reds([Network.of(red.weights)], [self.red_spec])
         self._world.meet(reds, [1.0])
-        played = rollout.collect_duel(self._world, self.player, reds, workflows=self._only(red.order), **options).blue
-        self.pool[place] = red._replace(taken=0.7 * red.taken + 0.3 * float(played.returns.mean()))
+        played = rollout.collect_duel(self._world, self.player, reds, workflows=self._only(red.order), **streams).blue
+        self.pool[number] = red._replace(taken=0.7 * red.taken + 0.3 * float(played.returns.mean()))
         return played
 
-    def _grow_older(self, place: int, mean: float) -> None:
-        self.ages[place] += 1
-        if self.ages[place] >= self.config.life:
-            frozen = self.live[place].learner.weights
-            if self._is_lapsing(place):
-                mean = float(self._play_red(frozen, place % self._fronts).mean())
-            facts = matrix.LIVE, self.starts[place], self.rounds + 1, place % self._fronts
-            self.pool.append(FrozenRed(frozen, mean, *facts))
-            self.live[place], self.ages[place] = self._new_live(place), 0
-            self.starts[place] = self.starts.pop()
+    def _grow_older(self, number: int, mean: float) -> None:
+        live, order = self.live[number], number % self._fronts
+        live.age += 1
+        if live.age >= self.config.life:
+            weights = live.training.learner.weights
+            if self._is_lapsing(number):
+                mean = float(self._play_red(weights, order, self._defender()).mean())
+            self.pool.append(FrozenRed(weights, mean, matrix.LIVE, live.start, self.rounds + 1, order))
+            self.live[number] = self._new_live(number)
 
     def _learn(self, parts: list[Rollout], beside: Executor) -> None:
         """Improve on all that was played, but for how episodes begin: nothing was chosen there.
@@ -368,7 +354,7 @@ class League:
         What happens against one opponent is compared with that only: attackers take ten times as much as scripts, and would
         else drown what a point against B_line teaches.
         """
-        steps = self._game.steps - len(self.spec.opening)
+        steps = self.steps - len(self.spec.opening)
         played = rollout.join([part._replace(workflows=()).after(len(part.actions) - steps) for part in parts])
         progress = self.updates / self.config.updates
         self.learner.update(
@@ -386,53 +372,38 @@ class League:
             self.average[name] += np.float32(share) * (array - self.average[name])
         self.updates += 1
 
-    # ---- saving
-
     def numbers(self) -> dict[str, Any]:
-        """Return the state outside the learners, JSON-ready."""
         return {
             "updates": self.updates,
             "rounds": self.rounds,
             "answered": self.answered,
             "born": self.born,
-            "ages": list(self.ages),
-            "starts": list(self.starts),
-            "live": [{"seed": red.seed, **red.numbers()} for red in self.live],
+            "live": [
+                {"start": live.start, "age": live.age, "seed": live.training.seed, **live.training.numbers()}
+                for live in self.live
+            ],
             "pool": [{name: value for name, value in red._asdict().items() if name != "weights"} for red in self.pool],
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Return all weights and moments, by name."""
-        found = {f"blue.{name}": array for name, array in self.learner.tensors().items()}
-        found |= {f"average.{name}": array for name, array in self.average.items()}
-        for place, red in enumerate(self.live):
-            found |= {f"live.{place}.{name}": array for name, array in red.tensors().items()}
-        for place, frozen in enumerate(self.pool):
-            found |= {f"pool.{place}.{name}": array for name, array in frozen.weights.items()}
-        return found
+        parts = {"blue": self.learner.tensors(), "average": self.average}
+        parts |= {f"live.{number}": live.training.tensors() for number, live in enumerate(self.live)}
+        parts |= {f"pool.{number}": dict(red.weights) for number, red in enumerate(self.pool)}
+        return {f"{part}.{name}": array for part, tensors in parts.items() for name, array in tensors.items()}
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
         self.learner.restore(part_of(tensors, "blue."))
         self.average = {name: tensors[f"average.{name}"].copy() for name in self.average}
         self.player.forget()
-        for place, (red, saved) in enumerate(zip(self.live, numbers["live"], strict=True)):
-            red.restore(part_of(tensors, f"live.{place}."), saved)
-            red.seed = saved["seed"]
+        for number, (live, saved) in enumerate(zip(self.live, numbers["live"], strict=True)):
+            live.start, live.age, live.training.seed = saved["start"], saved["age"], saved["seed"]
+            live.training.restore(part_of(tensors, f"live.{number}."), saved)
         self.pool = [FrozenRed(part_of(tensors, f"pool.{i}."), **facts) for i, facts in enumerate(numbers["pool"])]
-        self.updates, self.rounds, self.answered = numbers["updates"], numbers["rounds"], numbers["answered"]
-        self.born, self.ages, self.starts = numbers["born"], list(numbers["ages"]), list(numbers["starts"])
+        self.updates, self.rounds = numbers["updates"], numbers["rounds"]
+        self.answered, self.born = numbers["answered"], numbers["born"]
 
     def save_policy(self, folder: Path, document: Mapping[str, Any]) -> None:
-        """Write the defender that is kept, like any policy. document: what all its numbers follow from."""
-        facts = {
-            "workflow": None,
-            **self.spec.as_dict(),
-            "inputs": self.spec.inputs,
-            "actions": self.spec.actions,
-            "updates": self.updates,
-            "versions": provenance.versions(),
-            "config": {"variant": self.config.variant, "seed": self.config.seed, **document},
-            "notes": {"league": True},
-        }
-        array_files.write_pair(RunFiles(folder).policy_json, "policy", facts, self.average)
+        """Write the averaged defender, like any policy. document: what all its numbers follow from."""
+        config = {"variant": self.config.variant, "seed": self.config.seed, **document}
+        facts = {"updates": self.updates, "config": config, "notes": {"league": True}}
+        write_policy(folder, self.spec, self.average, None, facts)

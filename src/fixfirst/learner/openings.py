@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fixfirst.base import errors
 from fixfirst.game.game_config import Game
 from fixfirst.learner.stages import Opening
 from fixfirst.play import evaluation
@@ -26,12 +25,7 @@ LOOK = 30_000  # episodes in which all that are still thought of are tried
 
 def first_openings(spec: PolicySpec) -> tuple[Opening, ...]:
     """Return all openings of one decoy."""
-    macros = range(len(spec.action_set.actions), spec.actions)
-    if not macros:
-        raise errors.ConfigError(
-            f"openings are made of decoy macros, and the action set {spec.action_set} has none; use macros"
-        )
-    return tuple((macro,) for macro in macros)
+    return tuple((macro,) for macro in range(len(spec.action_set.actions), spec.actions))
 
 
 def extend_openings(spec: PolicySpec, openings: Sequence[Opening]) -> tuple[Opening, ...]:
@@ -51,18 +45,11 @@ def evaluate_openings(
     return [float(batch.returns.mean()) for batch in played]
 
 
-def better_half(
-    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
-) -> tuple[Opening, ...]:
-    """Return those with which the policy earns most as it is, the best first."""
-    earned = evaluate_openings(network, spec, openings, game, seed, "opening", LOOK // len(openings))
-    ranked = np.argsort(-np.array(earned), kind="stable")
-    return tuple(openings[number] for number in ranked[: -(-len(openings) // 2)])
-
-
 def next_openings(
     network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
 ) -> tuple[Opening, ...]:
-    """Return what is thought of after these: the better half, or what can follow it."""
-    kept = better_half(network, spec, openings, game, seed)
-    return extend_openings(spec, kept) if len(kept) <= FOLLOWED and len(kept[0]) < LENGTH else kept
+    """Return the better half of these, the best first; if few are left and still short, all that can follow them."""
+    means = evaluate_openings(network, spec, openings, game, seed, "opening", LOOK // len(openings))
+    ranked = np.argsort(-np.array(means), kind="stable")
+    better = tuple(openings[number] for number in ranked[: -(-len(openings) // 2)])
+    return extend_openings(spec, better) if len(better) <= FOLLOWED and len(better[0]) < LENGTH else better

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from fixfirst.base import arguments, errors
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
@@ -34,27 +33,9 @@ class UpdateStats:
     transitions: int
 
 
-def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.ndarray]:
-    """Adam's state by name, as checkpoints hold it."""
-    moments = {f"adam.exp_avg.{name}": array for name, array in first.items()}
-    moments |= {f"adam.exp_avg_sq.{name}": array for name, array in second.items()}
-    return moments | {"adam.step": np.array(step, np.float32)}
-
-
-def saved_steps(tensors: Weights) -> int:
-    """Return how often Adam had stepped; PolicyError if that is no number of steps."""
-    steps = float(tensors["adam.step"])
-    if not 0 <= steps <= arguments.MOST:
-        raise errors.PolicyError(f"adam.step is {steps:g}, which is no number of steps")
-    return int(steps)
-
-
 def part_of(tensors: Weights, prefix: str) -> dict[str, np.ndarray]:
     """Return the tensors whose name begins with this, by the rest of their name."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
-
-
-# ---------------------------------------------------------------- weights that are not learned
 
 
 def initial_weights(inputs: int, seed: int, actions: int, last: float = 1.0) -> dict[str, np.ndarray]:
@@ -92,9 +73,6 @@ def scale_logits(weights: Weights, factor: float) -> dict[str, np.ndarray]:
     return scaled
 
 
-# ---------------------------------------------------------------- the compiled learner
-
-
 class PPO:
     """Networks and optimiser of one training. Everything in and out is NumPy.
 
@@ -103,9 +81,10 @@ class PPO:
 
     def __init__(self, config: PPOConfig, spec: Role, seed: int):
         self.config, self.spec = config, spec
-        self.policy = Network.of(initial_weights(spec.inputs, seed, spec.actions, config.last_layer))
-        self._gradient, self._first, self._second = (Network.zeros(spec.inputs, spec.actions) for _ in range(3))
-        self._benches = BackwardScratch.make(spec.actions), BackwardScratch.make(1)
+        self._inputs, self._actions, self._words = spec.inputs, spec.actions, spec.words
+        self.policy = Network.of(initial_weights(self._inputs, seed, self._actions, config.last_layer))
+        self._gradient, self._first, self._second = (Network.zeros(self._inputs, self._actions) for _ in range(3))
+        self._benches = BackwardScratch.make(self._actions), BackwardScratch.make(1)
         self._steps = 0
 
     @property
@@ -139,13 +118,13 @@ class PPO:
         groups: of episodes that are compared among themselves (`targets`). beside: where the critic learns meanwhile, if
         gradients are clipped apart; the numbers are the same.
         """
-        config, spec, seen = self.config, self.spec, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
+        config, seen = self.config, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
         starts = np.empty(len(seen.rows) + 1, np.int64)
-        active = np.empty(len(seen.rows) * spec.inputs, np.int64)
-        bits_of_rows(seen.rows, spec.words, starts, active)
+        active = np.empty(len(seen.rows) * self._inputs, np.int64)
+        bits_of_rows(seen.rows, self._words, starts, active)
         advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found], groups)
-        allowed = spec.allowed(seen.rows[: seen.used])
-        learned = seen.found, rollout.choices, advantages, returns, seen.used, spec.actions
+        allowed = self.spec.allowed(seen.rows[: seen.used])
+        learned = seen.found, rollout.choices, advantages, returns, seen.used, self._actions
         rows = aggregate(starts, active, allowed, *learned)
         settings, stats = self.settings(entropy, progress), np.empty(5)
         moments = self._first.vector, self._second.vector
@@ -184,12 +163,13 @@ class PPO:
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Return weights and the optimiser's moments, by name: all that `restore` needs."""
-        weights = {f"net.{name}": array for name, array in self.weights.items()}
-        return weights | named_moments(self._first.as_weights(), self._second.as_weights(), self._steps)
+        parts = {"net": self.policy, "adam.exp_avg": self._first, "adam.exp_avg_sq": self._second}
+        named = {f"{part}.{name}": array for part, net in parts.items() for name, array in net.as_weights().items()}
+        return named | {"adam.step": np.array(self._steps, np.float32)}
 
     def restore(self, tensors: Weights) -> None:
         """Go on from saved tensors."""
-        self._steps = saved_steps(tensors)
+        self._steps = int(tensors["adam.step"])
         self.start_from(part_of(tensors, "net."))
         self._first.vector[:] = Network.of(part_of(tensors, "adam.exp_avg.")).vector
         self._second.vector[:] = Network.of(part_of(tensors, "adam.exp_avg_sq.")).vector

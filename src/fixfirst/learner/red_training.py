@@ -6,7 +6,6 @@ different starts: what it takes is a lower bound of what can be taken.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -26,14 +25,13 @@ from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.league import RED_PPO
 from fixfirst.settings.ppo import PPOConfig
 
-MOST_ROWS = 150_000  # answers that a defender's table keeps from update to update: some 100 MB
-LONGER = 2  # the best goes on for so many times the episodes of a start, in these ways:
-_SOFTER = 0.25  # the factor on its logits: one that is sure of what it does finds nothing else
-_WAYS_ON = (
-    ("longer", _SOFTER, RED_PPO),
+_MOST_ROWS = 150_000  # answers that a defender's table keeps from update to update: some 100 MB
+_REFINE_BUDGET = 2  # the best goes on for so many times the episodes of a start, in these ways:
+_REFINEMENTS = (  # name, factor on the logits (one that is sure of what it does finds nothing else), how it learns
+    ("longer", 0.25, RED_PPO),
     ("refined", 1.0, RED_PPO.model_copy(update={"ent_coef": 0.01})),  # a plan of many steps does not survive the first way
 )
-JUDGED = 300  # episodes on which starts are compared
+_JUDGE_EPISODES = 300  # on which starts are compared
 
 _Tell = Callable[[int, float], None]  # is given the episodes behind it, and what blue earned in the last update
 
@@ -68,9 +66,10 @@ class RedTraining:
         if start is not None:
             self.learner.start_from(start)
         self.reds = Reds([self.learner.policy], [spec])
-        self.world = World(game, ppo.num_envs, autoreset="disabled")
+        self.world = World(game, ppo.n_envs, autoreset="disabled")
         self.world.meet(self.reds, [1.0])
         self.updates = self.episodes = 0
+        self._planned_updates = max(ppo.updates_in(episodes), 1)
 
     @property
     def done(self) -> bool:
@@ -79,9 +78,10 @@ class RedTraining:
 
     def step(self) -> float:
         """Play and learn once; return what blue earned on the way."""
-        duel = self._play(self.ppo.batch_at(self.episodes) // self.ppo.num_envs)
-        self.learn(duel, self.updates / max(self.ppo.updates_in(self.total), 1))
-        self.episodes += len(duel.red.assigned)
+        size, envs = self.ppo.batch_at(self.episodes), self.ppo.n_envs
+        duel = _play(self.opponents, self.world, self.reds, self.seed, self.episodes // envs, size // envs)
+        self.learn(duel, self.updates / self._planned_updates)
+        self.episodes += size
         return float(duel.blue.returns.mean())
 
     def learn(self, duel: rollout.Duel, progress: float) -> None:
@@ -91,45 +91,28 @@ class RedTraining:
         self.reds.forget()
         self.updates += 1
 
-    def _play(self, passes: int) -> rollout.Duel:
-        parts, behind = [], self.episodes // self.ppo.num_envs
-        for number in range(behind, behind + passes):
-            opponent = self.opponents[number % len(self.opponents)]
-            parts.append(play_against(opponent, self.world, self.reds, self.seed, number))
-        red = [part.red._replace(workflows=()) for part in parts]
-        return rollout.Duel(rollout.join([part.blue._replace(workflows=()) for part in parts]), rollout.join(red))
-
-    # ---- saving
-
     def numbers(self) -> dict[str, Any]:
-        """Return the state outside the learner, JSON-ready."""
         return {"updates": self.updates, "episodes": self.episodes}
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Return weights and the optimiser's moments, by name."""
         return self.learner.tensors()
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
         self.learner.restore(tensors)
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
         self.reds.forget()
 
 
-def play_against(opponent: Opponent, world: World, reds: Reds, seed: int, number: int) -> rollout.Duel:
-    """Play one pass of a world, whose number decides its episodes, against a defender."""
-    player = opponent.player
-    if isinstance(player, PolicyTable) and player.table.filled[0] > MOST_ROWS:
-        player.forget()
-    return rollout.collect_duel(
-        world,
-        player,
-        reds,
-        world_seed=seeds.stream_seed(seed, "world"),
-        policy_seed=seeds.stream_seed(seed, "policy"),
-        first_episode=number,
-        workflows=opponent.orders,
-    )
+def _play(opponents: Sequence[Opponent], world: World, reds: Reds, seed: int, first: int, passes: int) -> rollout.Duel:
+    """Play passes of a world, whose numbers decide their episodes, against defenders that take turns."""
+    streams = {f"{name}_seed": seeds.stream_seed(seed, name) for name in ("world", "policy")}
+    parts = []
+    for number in range(first, first + passes):
+        player, orders = opponents[number % len(opponents)]
+        if isinstance(player, PolicyTable) and player.table.filled[0] > _MOST_ROWS:
+            player.forget()
+        parts.append(rollout.collect_duel(world, player, reds, first_episode=number, workflows=orders, **streams))
+    return rollout.join_duels(parts)
 
 
 def play_red(
@@ -139,17 +122,11 @@ def play_red(
     reds = Reds([Network.of(weights)], [spec])
     world = World(game, min(episodes, 500), autoreset="disabled")
     world.meet(reds, [1.0])
-    parts = []
-    for number in range(-(-episodes // world.num_envs)):
-        parts.append(play_against(opponent, world, reds, seeds.stream_seed(seed, purpose), number))
-    return rollout.Duel(
-        rollout.join([part.blue for part in parts]).first(episodes),
-        rollout.join([part.red for part in parts]).first(episodes),
-    )
+    duel = _play([opponent], world, reds, seeds.stream_seed(seed, purpose), 0, -(-episodes // world.num_envs))
+    return rollout.Duel(duel.blue.first(episodes), duel.red.first(episodes))
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One training of red: where it began, and what blue earns against what came out."""
 
     start: str
@@ -163,8 +140,8 @@ def best_response(
     spec: red_view.RedSpec,
     starts: Mapping[str, Weights | None],
     *,
-    known: Mapping[str, Weights] = MappingProxyType({}),
-    longer: int = len(_WAYS_ON),
+    others: Mapping[str, Weights] = MappingProxyType({}),
+    refinements: int = len(_REFINEMENTS),
     episodes: int,
     seed: int,
     tell: _Tell = lambda episodes, mean: None,
@@ -172,8 +149,8 @@ def best_response(
 ) -> list[Attempt]:
     """Train an attacker from every start (None: from scratch), then go on with the best; return all, the best first.
 
-    Starts also count as they are. known: others that do, which it may go on with. longer: how often the best goes on. If
-    interrupted, those that have ended; at least one.
+    Starts also count as they are. others: that do, too, and that it may go on with. refinements: how often the best goes on.
+    If interrupted, those that have ended; at least one.
     """
     attempts: list[Attempt] = []
     behind = 0
@@ -189,22 +166,22 @@ def best_response(
         enter(name, training.learner.weights)
 
     def enter(name: str, weights: Weights) -> None:
-        judged = play_red(opponent, weights, spec, game, episodes=JUDGED, seed=seed, purpose="judge")
+        judged = play_red(opponent, weights, spec, game, episodes=_JUDGE_EPISODES, seed=seed, purpose="judge")
         attempts.append(Attempt(name, float(judged.blue.returns.mean()), weights))
 
-    for name, start in {**starts, **known}.items():
+    for name, start in {**starts, **others}.items():
         if start is not None:
             enter(f"{name}, as it is", start)
     for name, start in starts.items():
         if not interrupt or not attempts:
             attempt(name, start, episodes)
-    for how, softer, ppo in _WAYS_ON[:longer]:
-        best = min(attempts, key=lambda one: one.mean)
+    for how, factor, ppo in _REFINEMENTS[:refinements]:
+        best = min(attempts, key=lambda each: each.mean)
         if not interrupt:
-            attempt(f"{best.start}, {how}", scale_logits(best.weights, softer), LONGER * episodes, ppo)
-    return sorted(attempts, key=lambda one: one.mean)
+            attempt(f"{best.start}, {how}", scale_logits(best.weights, factor), _REFINE_BUDGET * episodes, ppo)
+    return sorted(attempts, key=lambda each: each.mean)
 
 
-def episodes_of(starts: int, episodes: int) -> int:
+def episodes_of(starts: int, episodes: int, refinements: int = len(_REFINEMENTS)) -> int:
     """Return how many episodes `best_response` trains on."""
-    return (starts + len(_WAYS_ON) * LONGER) * episodes
+    return (starts + refinements * _REFINE_BUDGET) * episodes

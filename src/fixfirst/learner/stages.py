@@ -62,30 +62,30 @@ class Stage:
 
 def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
     """Return the stages of a training, in the order they run."""
-    ppo, course, survivors = config.ppo, config.tournament, config.tournament.survivors
-    plain = (config.total_episodes - course.extra_episodes) // survivors  # episodes of one that goes on, without an opening
-    first, plan = course.start_episodes if course.entrants > 1 else plain, plain + course.seeking_episodes
-    stages = [Stage(StageKind.SCRATCH, first, 0, plan, ppo, course.entrants, survivors, 2_000)]
+    ppo, survivors = config.ppo, config.survivors
+    plain = (config.total_episodes - config.extra_episodes) // survivors  # episodes of one that goes on, without an opening
+    first, plan = config.start_episodes if config.entrants > 1 else plain, plain + config.seeking_episodes
+    stages = [Stage(StageKind.SCRATCH, first, 0, plan, ppo, config.entrants, survivors, 2_000)]
     if plain > first:
         stages.append(Stage(StageKind.BEST_START, plain - first, first, plan, ppo, survivors, survivors))
-    if not course.finishing_episodes:
+    if not config.finishing_episodes:
         return tuple(stages)
     changed = {
         "growth": (),
         "episodes_per_update": ppo.batch_at(plan),
-        "learning_rate": course.opening_rate,
+        "learning_rate": config.opening_rate,
         "restore_cost_warmup_episodes": 0,
     }
     later = ppo.model_copy(update=changed)
-    if course.finds_opening:
-        seek, final, finalists = course.seek_episodes, course.final_episodes, course.finalists
+    if config.finds_opening:
+        seek, final, finalists = config.seek_episodes, config.final_episodes, config.finalists
         # In the middle third of a plan: with 0.01 of entropy all openings look the same, at the end nothing is learned.
         seeking = later.model_copy(update={"learning_rate": ppo.learning_rate})
         steady = later.model_copy(update={"lr_schedule": "constant", "entropy_schedule": "constant"})
         stages.append(Stage(StageKind.SEEK, seek, seek, 3 * seek, seeking, survivors, finalists, 4_000))
-        stages.append(Stage(StageKind.FINAL, final, 0, final, steady, finalists + 1, course.finishing, 8_000))
-    last = course.opening_episodes
-    stages.append(Stage(StageKind.OPENING, last, 0, last, later, course.finishing, 1, 10_000))
+        stages.append(Stage(StageKind.FINAL, final, 0, final, steady, finalists + 1, config.finishing, 8_000))
+    last = config.opening_episodes
+    stages.append(Stage(StageKind.OPENING, last, 0, last, later, config.finishing, 1, 10_000))
     return tuple(stages)
 
 
@@ -98,6 +98,12 @@ class Entrant:
     opening: Opening = ()
     updates: int = 0  # of all before it
     episodes: int = 0  # of all before it
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Updates and episodes of all before it and of itself."""
+        updates, episodes = self.stage.share
+        return self.updates + updates, self.episodes + episodes
 
 
 def first_entrant(config: TrainConfig) -> Entrant:

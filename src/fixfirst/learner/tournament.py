@@ -9,7 +9,7 @@ others go on, and a result. What becomes of one depends on the config and on tho
 Killed and begun again, a tournament goes on with the entrants that are not finished.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
@@ -21,25 +21,23 @@ from fixfirst.base import errors, files, jobs, plans
 from fixfirst.learner import checkpoint
 from fixfirst.learner.openings import evaluate_openings
 from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, stages_of
-from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
-from fixfirst.policy.network import Network
+from fixfirst.learner.training import Training, identity_of
+from fixfirst.learner.training_run import Begin, Message, Tell, train_on
 from fixfirst.runs import csv_logs, rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.tensorboard import TensorBoard
 from fixfirst.settings.training import TrainConfig
 
-_Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
-_Tell = Callable[[_Message], None]
+_FROM_SCRATCH = Begin()
 
 
 @contextmanager
 def train_in(
     folder: Path,
     config: TrainConfig,
-    tell: _Tell,
+    tell: Tell,
     interrupt: object = False,
-    begin: Begin = FROM_SCRATCH,
+    begin: Begin = _FROM_SCRATCH,
     *,
     tensorboard: Path | None = None,
     workers: int = 1,
@@ -50,29 +48,23 @@ def train_in(
     """
     stages = stages_of(config)
     if len(stages) == stages[0].entrants == 1:
-        with TrainingRun(config, folder, begin, tensorboard=tensorboard) as run:
-            _follow(run, tell, interrupt)
-            yield None if run.interrupted else run.training
+        with closing(Training(config, begin.number, num_workers=begin.num_workers)) as training:
+            if begin.start is not None:
+                training.inherit(begin.start)
+            is_trained = train_on(training, folder, begin, tell, interrupt, tensorboard)
+            if is_trained:
+                training.save_policy(folder)
+            yield training if is_trained else None
         return
     with closing(_Tournament(config, folder, begin, tensorboard)) as tournament:
-        training = tournament.run(tell, interrupt, workers)
-        with nullcontext() if training is None else closing(training):
-            yield training
-
-
-def _follow(run: TrainingRun, tell: _Tell, interrupt: object) -> None:
-    for complaint in run.driver.complaints:
-        tell(complaint)
-    for update in run.updates(interrupt):
-        tell(update.row)
-
-
-# ---------------------------------------------------------------- one that competes
+        winner = tournament.run(tell, interrupt, workers)
+        with nullcontext() if winner is None else closing(winner):
+            yield winner
 
 
 @dataclass(frozen=True)
 class EntrantJob:
-    """All that one depends on. origin: the folder of the one from whose end it goes on."""
+    """All that an entrant depends on. origin: the folder of the one from whose end it goes on."""
 
     config: TrainConfig
     folder: Path
@@ -81,13 +73,10 @@ class EntrantJob:
     begin: Begin
 
     def finished(self) -> "EntrantResult | None":
-        """Return the result in the job's folder, if it is of this very job and its last checkpoint is there."""
-        with closing(self.training()) as training:
-            identity = training.identity
+        """Return the result in the job's folder, if the last checkpoint is there, too, and is of this very job."""
         try:
             result = files.read_document(RunFiles(self.folder).result, "entrant")
-            if result["sha256"] != checkpoint.read_last(self.folder, identity):
-                return None
+            checkpoint.read_last(self.folder, identity_of(self.config, self.entrant))
             candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
             return EntrantResult(candidates, bool(result["accepted"]))
         except (OSError, ValueError, KeyError, errors.PolicyError):
@@ -95,12 +84,12 @@ class EntrantJob:
 
     def training(self) -> Training:
         """Return the training as it is before its first update, but for its weights."""
-        return Training(self.config, self.begin.number, entrant=self.entrant)
+        return Training(self.config, self.begin.number, self.entrant, self.begin.num_workers)
 
 
 @dataclass(frozen=True)
 class EntrantResult:
-    """What one earned on fresh episodes, with every opening that it may go on with; and whether it passed the gate.
+    """What an entrant earned on fresh episodes, with every opening that it may go on with; and whether it passed the gate.
 
     accepted: it ends the tournament, which is to stop when the order is kept.
     """
@@ -109,21 +98,21 @@ class EntrantResult:
     accepted: bool
 
 
-def run_entrant(job: EntrantJob, tell: _Tell, interrupt: object) -> EntrantResult | None:
-    """Train one to its end and measure it; None if interrupted."""
+def run_entrant(job: EntrantJob, tell: Tell, interrupt: object) -> EntrantResult | None:
+    """Train an entrant to its end and measure it; None if interrupted."""
     with sessions.job_folder(job.folder):
         if (done := job.finished()) is not None:
             return done
-        origin = None if job.origin is None else checkpoint.last_tensors(job.origin)
-        with TrainingRun(job.config, job.folder, job.begin, entrant=job.entrant, origin=origin) as run:
-            _follow(run, tell, interrupt)
-            if run.interrupted:
+        with closing(job.training()) as training:
+            if job.origin is not None:
+                training.load_parent(checkpoint.read_last(job.origin))
+            elif job.begin.start is not None:
+                training.inherit(job.begin.start)
+            if not train_on(training, job.folder, job.begin, tell, interrupt):
                 return None
-            training = run.training
             ends = training.config.stop_when_compliant and training.passes_gate()
             result = EntrantResult(tuple(_measure(training)), ends)
-        facts = {"sha256": checkpoint.read_last(job.folder, training.identity), **vars(result)}
-        files.write_document(RunFiles(job.folder).result, "entrant", facts)
+        files.write_document(RunFiles(job.folder).result, "entrant", vars(result))
         return result
 
 
@@ -131,15 +120,12 @@ def _measure(training: Training) -> list[tuple[float, Opening]]:
     """Return what was trained earns on fresh episodes, with every opening that it may go on with."""
     stage, config, policy = training.stage, training.config, training.learner.policy
     if stage.begin == StageKind.SEEK:
-        assert isinstance(policy, Network)
-        asked = config.game, config.seed, stage.begin.value, stage.judged_on
-        means = evaluate_openings(policy, training.spec, training.openings, *asked)
+        means = evaluate_openings(
+            policy, training.spec, training.openings, config.game, config.seed, stage.begin.value, stage.judged_on
+        )
         return list(zip(means, training.openings, strict=True))
     rated = stage.entrants > stage.advance  # else it goes on, whatever it earns
     return [(training.evaluate(stage.begin.value, stage.judged_on).mean if rated else 0.0, training.spec.opening)]
-
-
-# ---------------------------------------------------------------- the tournament
 
 
 class _Candidate(NamedTuple):
@@ -159,9 +145,7 @@ class _Tournament:
         self._played: dict[int, int] = {}  # episodes of each of them
         self._winner: EntrantJob | None = None  # at the end
         self._accepted = False
-        self._log = (
-            csv_logs.CsvLog(RunFiles(folder).training_log, rows.UpdateRow, None) if rows.UpdateRow in begin.logs else None
-        )
+        self._log = csv_logs.CsvLog(RunFiles(folder).training_log, rows.UpdateRow, None) if begin.log else None
         self._board = TensorBoard(tensorboard, 1)
 
     def close(self) -> None:
@@ -170,14 +154,14 @@ class _Tournament:
         if self._log is not None:
             self._log.close()
 
-    def run(self, tell: _Tell, interrupt: object, workers: int) -> Training | None:
+    def run(self, tell: Tell, interrupt: object, workers: int) -> Training | None:
         """Train all that compete, and write the policy of the best; None if interrupted."""
         alone = self.config.game.backend == "cyborg" or current_process().daemon
         most = max(stage.entrants for stage in stages_of(self.config))
         workers = 1 if alone else min(workers or jobs.available_cores(), most)
         scheduler = jobs.local_scheduler(workers, interrupt)
 
-        def show(_: int, number: int, message: _Message) -> None:
+        def show(_: int, number: int, message: Message) -> None:
             if isinstance(message, rows.UpdateRow):
                 self._played[number] = message.episodes - self._jobs[number].entrant.episodes
                 message = replace(message, episodes=sum(self._played.values()))
@@ -190,7 +174,7 @@ class _Tournament:
     def _plan(self) -> plans.Plan[None]:
         stages = stages_of(self.config)
         candidates = [_Candidate(0.0, self.config.spec.opening, None)] * stages[0].entrants
-        for place, stage in enumerate(stages):
+        for stage, following in zip(stages, (*stages[1:], None), strict=True):
             entrants = [self._enter(stage, candidate) for candidate in candidates]
             results = yield from self._train(entrants)
             self._collect_logs(entrants[: len(results)])
@@ -202,18 +186,15 @@ class _Tournament:
                 for job, result in zip(entrants, results, strict=True)
                 for mean, opening in result.candidates
             ]
-            best = sorted(trained, key=lambda each: -each.mean)[: stage.advance]
-            if place + 1 < len(stages):
-                candidates = self._next_candidates(best, stage, stages[place + 1])
+            best = sorted(trained, key=lambda candidate: -candidate.mean)[: stage.advance]
+            if following is not None:
+                candidates = self._next_candidates(best, stage, following)
         self._winner = best[0].job
 
     def _enter(self, stage: Stage, candidate: _Candidate) -> EntrantJob:
         """Return the job of one more that competes."""
-        number, updates, episodes = len(self._jobs), 0, 0
-        if self._jobs:
-            last = self._jobs[-1].entrant
-            updates, episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
-        entrant = Entrant(stage, number, candidate.opening, updates, episodes)
+        number, before = len(self._jobs), self._jobs[-1].entrant.end if self._jobs else (0, 0)
+        entrant = Entrant(stage, number, candidate.opening, *before)
         origin = None if candidate.job is None else candidate.job.folder
         job = EntrantJob(self.config, RunFiles(self.folder).entrants / str(number), entrant, origin, self._begin)
         self._jobs.append(job)
@@ -235,7 +216,7 @@ class _Tournament:
     def _next_candidates(self, best: Sequence[_Candidate], stage: Stage, following: Stage) -> list[_Candidate]:
         """Return those that compete in the stage that follows, given the best of a stage."""
         if following.begin == StageKind.FINAL:
-            finalists = islice(cycle(best), self.config.tournament.finalists)  # some twice, if fewer are left
+            finalists = islice(cycle(best), self.config.finalists)  # some twice, if fewer are left
             return [best[0]._replace(opening=()), *finalists]
         if following.begin == StageKind.OPENING and stage.begin != StageKind.FINAL:
             return [best[0]._replace(opening=self.config.opened(self.config.spec).opening)]
@@ -256,7 +237,6 @@ class _Tournament:
         if complaints := checkpoint.restore(winner.folder, training, training.identity):
             raise errors.RunDirError(f"{complaints[0]}; go on with: {errors.command('resume', self.folder)}")
         if not self._accepted:
-            last = self._jobs[-1].entrant
-            training.updates, training.episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
+            training.updates, training.episodes = self._jobs[-1].entrant.end
         training.save_policy(self.folder)
         return training

@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import array_files, errors, seeds
+from fixfirst.base import errors, seeds
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.learner.openings import first_openings, next_openings
 from fixfirst.learner.ppo import PPO, part_of, scale_logits, widen
 from fixfirst.learner.stages import Entrant, StageKind, first_entrant
-from fixfirst.orders import compliance, repairs
+from fixfirst.orders import repairs
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.worlds import make_world
-from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.network import Weights
+from fixfirst.policy.policy_file import write_policy
 from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import provenance, rows
-from fixfirst.runs.layout import RunFiles
+from fixfirst.runs import rows
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats.evaluation import Evaluation
 
@@ -70,6 +70,11 @@ class Update:
             )
             for i, (env, bonus) in enumerate(zip(self.env_reward.tolist(), self.alignment.tolist(), strict=True))
         ]
+
+
+def identity_of(config: TrainConfig, entrant: Entrant) -> dict[str, Any]:
+    """Return what all numbers of a training follow from, JSON-ready."""
+    return {"config": config.model_dump(mode="json"), "entrant": entrant.number, "opening": list(entrant.opening)}
 
 
 class Training:
@@ -119,13 +124,11 @@ class Training:
 
     def _halve_openings(self) -> None:
         """At each checkpoint keep the better half of the openings, or extend the last two by one decoy."""
-        parts, stage, played = self.config.tournament.halving_rounds + 1, self.stage, self._stage_episodes
+        parts, stage, played = self.config.halving_rounds + 1, self.stage, self._stage_episodes
         before = played - stage.ppo.batch_at(played)
         if played * parts // stage.episodes == before * parts // stage.episodes or played >= stage.episodes:
             return
-        policy, config = self.learner.policy, self.config
-        assert isinstance(policy, Network)
-        self.openings = next_openings(policy, self.spec, self.openings, config.game, config.seed)
+        self.openings = next_openings(self.learner.policy, self.spec, self.openings, self.config.game, self.config.seed)
         self._rebuild_player()
 
     @property
@@ -162,10 +165,13 @@ class Training:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What all its numbers follow from, JSON-ready."""
-        entrant = self.entrant
-        config = self.config.model_dump(mode="json")
-        return {"config": config, "entrant": entrant.number, "opening": list(entrant.opening)}
+        """What all its numbers follow from."""
+        return identity_of(self.config, self.entrant)
+
+    @property
+    def order(self) -> Workflow | None:
+        """The order that it keeps, if there is exactly one."""
+        return self.workflows[0] if len(self.workflows) == 1 else None
 
     def step(self) -> Update:
         """Play, judge and learn, once."""
@@ -195,16 +201,16 @@ class Training:
         self.multiplier = config.next_multiplier(multiplier, share)
         if self.openings:
             self._halve_openings()
-        earned, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
+        mean, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
         row = rows.UpdateRow(
             trial=self.number,
-            workflow=str(self.workflows[0]) if len(self.workflows) == 1 else config.workflow,
+            workflow=str(self.order or config.workflow),
             update=self.updates,
             episodes=self.episodes,
             sampled=self.episodes,
-            env_reward=earned,
+            env_reward=mean,
             alignment=bonus,
-            total_reward=earned + bonus,
+            total_reward=mean + bonus,
             compliance=share,
             repairs=None if counts is None else float(counts.repairs.mean()),
             collection_s=collected - started,
@@ -260,7 +266,7 @@ class Training:
     def _judge(self, rollout: Rollout) -> repairs.Judgement | None:
         if not self.workflows:
             return None
-        return repairs.judge(rollout.actions, rollout.held, rollout.ranks, self.config.scheme, self.config.judging)
+        return repairs.judge(rollout.actions, rollout.held, rollout.ranks, self.config.scheme, self.config)
 
     def _alignment(self, judgement: repairs.Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
         kind = self.config.keep
@@ -269,8 +275,6 @@ class Training:
         if kind == "delta":
             return repairs.delta_reward(judgement, self.config.alignment_lambda)
         return repairs.penalty_reward(judgement, self.multiplier)
-
-    # ---- frozen: inheritance, gate, evaluation
 
     def inherit(self, weights: Weights) -> None:
         """Start from another policy's weights; it may be of a policy that knows no order.
@@ -282,10 +286,10 @@ class Training:
         config = self.config
         wide = widen(weights, self.spec.inputs)
         self._start_from(wide)
-        if len(self.workflows) != 1 or config.initial_logit_scale == 1:
+        if self.order is None or config.initial_logit_scale == 1:
             return
-        shown = self.evaluate("inherit", config.gate.gate_episodes).compliance
-        if shown is None or not config.gate.accepts(shown):
+        compliance = self.evaluate("inherit", config.gate_episodes).compliance
+        if compliance is None or not config.accepts(compliance):
             self._start_from(scale_logits(wide, config.initial_logit_scale))
 
     def _start_from(self, weights: Weights) -> None:
@@ -298,32 +302,32 @@ class Training:
         By the rule `bound`: a cheap look at the training episodes first, then frozen on episodes drawn for this check alone,
         and if these accept it, once more on others that confirm it.
         """
-        gate, latest = self.config.gate, self.latest
-        if len(self.workflows) != 1 or self.episodes < gate.min_episodes or latest is None:
+        config, latest = self.config, self.latest
+        if self.order is None or self.episodes < config.min_episodes or latest is None:
             return False
-        if gate.gate_rule == "latest":
-            return gate.accepts_latest(repairs.Counts(*(column[-self.config.ppo.num_envs :] for column in latest)))
+        if config.gate_rule == "latest":
+            return config.accepts_latest(repairs.Counts(*(column[-config.n_envs :] for column in latest)))
         share = _pooled(latest)
-        if share is None or share < gate.compliance_threshold:
+        if share is None or share < config.compliance_threshold:
             return False
         if self._gate_check.updates != self.updates:
-            self._gate_check = self._check_gate(gate)
+            self._gate_check = self._check_gate()
         return self._gate_check.accepted
 
-    def _check_gate(self, gate: compliance.Gate) -> "GateCheck":
-        shown = self.evaluate(f"gate/{self.updates}", gate.gate_episodes).compliance
-        if shown is None or not gate.accepts(shown):
-            return GateCheck(self.updates, self._gate_check.confirmations, False)
-        number = self._gate_check.confirmations + 1
-        counts = self._play_frozen(f"confirm/{self.updates}", gate.gate_episodes).counts(self.config.judging)
-        return GateCheck(self.updates, number, counts is not None and gate.confirms(counts, number))
+    def _check_gate(self) -> GateCheck:
+        config, number = self.config, self._gate_check.confirmations + 1
+        compliance = self.evaluate(f"gate/{self.updates}", config.gate_episodes).compliance
+        if compliance is None or not config.accepts(compliance):
+            return GateCheck(self.updates, number - 1, False)
+        counts = self._play_frozen(f"confirm/{self.updates}", config.gate_episodes).counts(config)
+        return GateCheck(self.updates, number, counts is not None and config.confirms(counts, number))
 
     def evaluate(
         self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
     ) -> Evaluation:
         """Play the frozen policy in its own game, on the episodes of the stream `purpose`. on_pass: as of `play`."""
         played = self._play_frozen(purpose, episodes, seed, on_pass)
-        return evaluation.evaluate(played, self.config.judging)
+        return evaluation.evaluate(played, self.config)
 
     def _play_frozen(
         self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
@@ -340,10 +344,7 @@ class Training:
             on_pass=on_pass,
         )
 
-    # ---- saving: all that changes, beside the learner's tensors
-
     def numbers(self) -> dict[str, Any]:
-        """Return the state outside the learner, JSON-ready."""
         return {
             "updates": self.updates,
             "episodes": self.episodes,
@@ -355,11 +356,9 @@ class Training:
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Return weights and the optimiser's moments, by name."""
         return self.learner.tensors()
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
         openings = tuple(tuple(opening) for opening in numbers["openings"])
         if not all(0 <= choice < self.spec.actions for opening in openings for choice in opening):  # compiled code indexes
             raise errors.PolicyError(f"an opening of the checkpoint names a choice beyond 0..{self.spec.actions - 1}")
@@ -373,21 +372,15 @@ class Training:
         self.latest = None if latest is None else repairs.Counts(*(np.array(column) for column in latest))
 
     def save_policy(self, folder: Path) -> None:
-        """Write policy.safetensors and policy.json; the latter says whether the policy passes the gate."""
-        folder.mkdir(parents=True, exist_ok=True)
-        spec = self.spec
-        document = {
-            "workflow": str(self.workflows[0]) if len(self.workflows) == 1 else None,
-            **spec.as_dict(),
-            "inputs": spec.inputs,
-            "actions": spec.actions,
+        """Write the policy; its file says whether it passes the gate."""
+        facts = {
             "episodes": self.episodes,
             "updates": self.updates,
-            "versions": provenance.versions(),
             "config": self.config.model_dump(mode="json"),
             "notes": {"accepted": self.passes_gate()},
         }
-        array_files.write_pair(RunFiles(folder).policy_json, "policy", document, self.learner.weights)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_policy(folder, self.spec, self.learner.weights, self.order, facts)
 
 
 def _pooled(counts: repairs.Counts | None) -> float | None:

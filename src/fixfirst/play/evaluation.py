@@ -115,9 +115,9 @@ def play(
 
             rollouts.append(collect(played_in, player, first_episode=number, on_step=on_step, **options))
             on_pass(min((number + 1) * n, episodes))
-        return EpisodeBatch(
-            join(rollouts).first(episodes), game.model_copy(update={"variant": played_in.variant}), tuple(changes)
-        )
+        if played_in.variant != game.variant:
+            game = game.model_copy(update={"variant": played_in.variant})
+        return EpisodeBatch(join(rollouts).first(episodes), game, tuple(changes))
 
 
 def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evaluation:

@@ -152,13 +152,14 @@ class Duel(NamedTuple):
     red: Rollout
 
 
-def collect_duel(world: World, player: Player, reds: Reds, *, first_episode: int, passes: int = 1, **options: Any) -> Duel:
-    """Play as `collect` does, where one of these attackers plays in every episode."""
-    rollouts, tracks = [], []
-    for number in range(passes):
-        reds.start_recording()
-        rollouts.append(collect(world, player, first_episode=first_episode + number, **options))
-        tracks.append(reds.stop_recording(world))
-    blue = join(rollouts)
-    row_ids, choices = (np.concatenate(columns, axis=1) for columns in zip(*tracks, strict=True))
-    return Duel(blue, blue._replace(row_ids=row_ids, choices=choices, rows=reds.rows, turns=None))
+def collect_duel(world: World, player: Player, reds: Reds, *, first_episode: int, **options: Any) -> Duel:
+    """Play one pass as `collect` does, where one of these attackers plays in every episode."""
+    reds.start_recording()
+    blue = collect(world, player, first_episode=first_episode, **options)
+    track = reds.stop_recording(world)
+    return Duel(blue, blue._replace(row_ids=track.row_ids, choices=track.choices, rows=reds.rows, turns=None))
+
+
+def join_duels(parts: Sequence[Duel]) -> Duel:
+    """Put duels of the same length side by side; see `join`."""
+    return parts[0] if len(parts) == 1 else Duel(join([part.blue for part in parts]), join([part.red for part in parts]))

@@ -7,7 +7,7 @@ sets: all 145 actions, the 40 that can help, and the 36 of the challenge's winne
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -77,7 +77,7 @@ class ActionSet:
     def size(self) -> int:
         return len(self.actions) + len(self.macros)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """What each choice is, e.g. "Restore User1", "Decoy User2"."""
         return tuple(str(self.scenario.actions[a]) for a in self.actions) + tuple(f"Decoy {host}" for host in self.macros)
@@ -115,8 +115,8 @@ class ActionSet:
         macro = choice - len(self.actions)
         if macro < 0:
             return self.actions[choice]
-        host, decoys = self.macros[macro], self.lists[macro]
-        missing = [decoy for decoy in decoys if not standing >> self._slots.number[host, decoy] & 1]
+        host, decoys, slots = self.macros[macro], self.lists[macro], self._slots.number
+        missing = [decoy for decoy in decoys if not standing >> slots[host, decoy] & 1]
         if not missing and not self.repeats:
             return self.scenario.sleep_id
         return self.scenario.action_id(f"Decoy{[*missing, decoys[0]][0]}", host)
@@ -124,7 +124,7 @@ class ActionSet:
     # For compiled functions: a host's standing decoys are the lowest bits of (all standing decoys >> its first shift), and
     # the lowest bit of (all standing decoys >> its second).
 
-    @property
+    @cached_property
     def meanings(self) -> np.ndarray:
         """[A, 2 ** (longest list + 1)] int64: the action that a choice is, given its host's standing decoys."""
         longest = self._slots.longest

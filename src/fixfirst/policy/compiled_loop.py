@@ -16,6 +16,7 @@ from fixfirst.game.simulator import World
 from fixfirst.policy import network, reds, remembering
 from fixfirst.policy.answers import answer_row, enter_odds
 from fixfirst.policy.draws import FREE, draw_action, opening_choice
+from fixfirst.policy.memory import memory_dtype
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.row_table import find_row
@@ -38,10 +39,11 @@ class Trajectory(NamedTuple):
 
     @classmethod
     def empty(cls, steps: int, num_envs: int, scenario: Scenario) -> "Trajectory":
+        hosts = tables.size_of(scenario).host_set
         return cls(
             np.empty((steps + 1, num_envs, *scenario.words_shape), np.uint64),
-            np.empty((steps + 1, num_envs), tables.size_of(scenario).host_set),
-            np.empty((steps + 1, num_envs), tables.size_of(scenario).host_set),
+            np.empty((steps + 1, num_envs), hosts),
+            np.empty((steps + 1, num_envs), hosts),
             np.zeros((steps + 1, num_envs), np.int32),
             np.empty((steps, num_envs), np.int16),
             np.empty((steps, num_envs), np.int16),
@@ -64,7 +66,7 @@ def play_steps(
     """
     assert player.network is not None, "a function cannot be asked in compiled code"
     first, more = 0, min(GROUP, world.num_envs) * len(track.packed_obs)
-    records = (Memories(player.spec, world.num_envs) if memories is None else memories).records
+    records = np.zeros(world.num_envs, memory_dtype(world.scenario)) if memories is None else memories.records
     words = track._replace(packed_obs=track.packed_obs.reshape(*track.held.shape, -1))
     learned = cast(Reds | None, world.reds)
     while first < world.num_envs:

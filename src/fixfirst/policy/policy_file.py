@@ -10,7 +10,7 @@ from fixfirst.orders.order import Workflow
 from fixfirst.policy.network import Weights, shapes
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.trained import ANY_ORDER, Policy
-from fixfirst.runs import setting_names
+from fixfirst.runs import manifest, setting_names
 from fixfirst.runs.layout import RunFiles
 
 
@@ -30,6 +30,15 @@ def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weigh
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
     array_files.write_pair(RunFiles(target).policy_json, "policy", {**document, **changes}, weights or tensors)
+
+
+def write_policy(
+    folder: Path, spec: PolicySpec, weights: Weights, workflow: Workflow | None, facts: Mapping[str, Any]
+) -> None:
+    """Write policy.safetensors and policy.json, which says what the policy reads, may choose, and was trained to keep."""
+    document = {"workflow": None if workflow is None else str(workflow), **spec.as_dict()}
+    document |= {"inputs": spec.inputs, "actions": spec.actions, "versions": manifest.versions(), **facts}
+    array_files.write_pair(RunFiles(folder).policy_json, "policy", document, weights)
 
 
 def load_policy(path: str | Path) -> Policy:

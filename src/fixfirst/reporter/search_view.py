@@ -107,10 +107,10 @@ class SearchView(ProgressLine):
 
     def round_begins(self, search: "SharedSearch", number: int, choices: "Sequence[Choice]") -> None:
         """A round begins, in which all trainings are given these orders."""
-        watched, rounds = self._watched[search.folder], search.config.num_rounds
+        watched, rounds = self._watched[search.folder], search.config.budget.num_rounds
         if not watched.trained_before:
             self._resumed(watched, number - 1, f"round {number - 1} of {rounds}")
-        watched.trained_before = search.config.base_budget
+        watched.trained_before = search.config.budget.base
         used = self._used()
         left = self.pace.left(used - self._used_before(), self.total - used)
         best = ""

@@ -22,7 +22,7 @@ from fixfirst.stats.pricing import OrderResult
 
 _CHECKPOINT_EVERY = 10  # updates of a defender
 _SCRIPT_EPISODES = 1_000  # on which adapted defenders are played against the search's own attacker, under each order
-_LONGER = 1  # how often the best attacker goes on, in the end
+_REFINEMENTS = 1  # how often the best attacker goes on, in the end
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class AttackJob(OrdersJob):
     def budget(self) -> int:
         """Training episodes, about."""
         starts = 0 if self.last else len(self.attackers) + 1 + (not self.round)
-        return (starts + _LONGER * red_training.LONGER * self.last) * self.train_episodes
+        return red_training.episodes_of(starts, self.train_episodes, _REFINEMENTS * self.last)
 
 
 def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
@@ -65,8 +65,8 @@ def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderRe
             game,
             spec,
             starts,
-            known={**others, **_shipped(red_file.KNOWN, spec)} if job.last else {},
-            longer=_LONGER if job.last else 0,
+            others={**others, **_shipped(red_file.KNOWN, spec)} if job.last else {},
+            refinements=_REFINEMENTS if job.last else 0,
             episodes=job.train_episodes,
             seed=job.seed,
             tell=lambda episodes, mean: tell(Measured(episodes)),

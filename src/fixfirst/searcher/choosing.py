@@ -40,7 +40,7 @@ def choose_round(
     if config.strategy == "together":
         return [Choice(workflow, "together") for workflow in strategy.all_orders()]
     count = min(config.round_orders, strategy.num_orders)
-    if not tried or strategy.num_orders <= config.num_rounds * config.round_orders:
+    if not tried or strategy.num_orders <= config.budget.num_rounds * config.round_orders:
         return strategy.ask(count)
     choices = strategy.ask(count - count // 2)
     return choices + _neighbour_orders(tried, values, [choice.workflow for choice in choices], idle, count // 2)

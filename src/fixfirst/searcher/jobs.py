@@ -93,7 +93,7 @@ def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
             checkpoint.delete(job.folder)  # a kill may have come between its result and this
             return True
         started = time.perf_counter()
-        with train_in(job.folder, job.config, tell, interrupt, Begin(logs=())) as training:
+        with train_in(job.folder, job.config, tell, interrupt, Begin(log=False)) as training:
             if training is None:
                 return None
             tested = training.evaluate("test", job.test_episodes, seed=job.test_seed)
@@ -120,7 +120,7 @@ def play_under(
 
 def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: TrainConfig) -> pricing.OrderResult:
     """Measure what was earned under an order, and how it was kept. prompt: what the policy was told."""
-    (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config.judging)
+    (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config)
     assert counts is not None
     episodes, broken = len(returns), counts.judged - counts.compliant
     rate, error = float(broken.mean()), intervals.standard_error(broken)

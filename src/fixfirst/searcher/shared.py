@@ -89,9 +89,9 @@ class SharedSearch:
     @property
     def used(self) -> int:
         """Training episodes so far, of all trainings."""
-        config = self.config
-        played = config.played(self.rounds, config.drop_round)
-        return config.trainings * config.base_budget + played * config.round_episodes if self.rounds else 0
+        budget = self.config.budget
+        played = budget.played(self.rounds, budget.drop_round)
+        return budget.trainings * budget.base + played * budget.round_episodes if self.rounds else 0
 
     @property
     def is_done(self) -> bool:
@@ -105,7 +105,7 @@ class SharedSearch:
         """[N] the largest shortfall of each training that began to the best one, over all groups "a before b", after the
         round in which some are dropped.
         """
-        after = min(self.rounds, self.config.drop_round)
+        after = min(self.rounds, self.config.budget.drop_round)
         if not after:
             return np.zeros(self.config.trainings)
         earned = self._earned[after - 1]
@@ -124,19 +124,19 @@ class SharedSearch:
     def base_job(self, number: int) -> BaseJob:
         """Return how a training learns to defend."""
         folder = RunFiles(self.folder).replicate(number) / "base"
-        return BaseJob(self.config.base_config(number), folder, 2, self.config.seed)
+        return BaseJob(self.config.base_configs[number], folder, 2, self.config.seed)
 
-    def training_configs(self) -> list[TrainConfig]:
+    def training_configs(self) -> tuple[TrainConfig, ...]:
         """Return how each training goes on with orders."""
         any_order = " > ".join(sorted(self.config.scheme.names, key=self.idle.__contains__))  # idle ones come last
-        return [self.config.orders_config(number, self.idle, any_order) for number in range(self.config.trainings)]
+        return self.config.orders_configs(self.idle, any_order)
 
     def round_job(
         self, number: int, training: TrainConfig, orders: Sequence[Workflow], played_orders: Sequence[Workflow]
     ) -> RoundJob:
         """Return how a training goes on in the next round."""
         config, folder = self.config, RunFiles(self.folder).replicate(number)
-        episodes = min(config.watch_episodes, config.round_episodes) // len(played_orders)
+        episodes = min(config.watch_episodes, config.budget.round_episodes) // len(played_orders)
         return RoundJob(
             number=number,
             round=self.rounds + 1,
@@ -145,8 +145,8 @@ class SharedSearch:
             parent_policy=folder / "base",
             orders=tuple(orders),
             played_orders=tuple(played_orders),
-            since=config.round_episodes * self.rounds,
-            until=config.round_episodes * (self.rounds + 1),
+            since=config.budget.round_episodes * self.rounds,
+            until=config.budget.round_episodes * (self.rounds + 1),
             episodes=max(episodes, config.selection_episodes),
             seed=config.seed,
         )
@@ -156,17 +156,17 @@ class SharedSearch:
         config = self.config
         earned, most = self.values().mean(axis=0), config.measure_episodes
         best_first = [self.orders[w] for w in np.argsort(-earned, kind="stable")]
-        if not config.can_settle:  # what was seen so far is worth no more
+        if not config.budget.can_settle:  # what was seen so far is worth no more
             most = min(most, CLOSER * config.selection_episodes)
         return CrossJob(
             number=number,
             config=training,
             folder=RunFiles(self.folder).replicate(number),
-            trained=config.round_episodes * self.rounds,
-            prompts=tuple(best_first[:MOST_PROMPTS]) if config.can_settle else (),
+            trained=config.budget.round_episodes * self.rounds,
+            prompts=tuple(best_first[:MOST_PROMPTS]) if config.budget.can_settle else (),
             enforced_orders=tuple(self.orders),
             selection_episodes=config.selection_episodes,
-            episodes=min(most, max(config.orders_budget, config.selection_episodes)),
+            episodes=min(most, max(config.budget.orders, config.selection_episodes)),
             seed=config.seed,
         )
 
@@ -183,7 +183,7 @@ class SharedSearch:
         self.idle = idle_units(policies, config.training.game, config.scheme, config.seed)
         trainings = self.training_configs()
         yield from self._rounds(view, session, trainings)
-        how = " by cross-play" if config.can_settle else ""
+        how = " by cross-play" if config.budget.can_settle else ""
         view.measuring(self, f"measuring {len(self.orders)} orders{how}", len(self.orders) * config.replicates)
         crosses = {n: self.cross_job(n, trainings[n]) for n in self.kept_trainings()}
         results = yield from plans.gather({n: plans.Task(run_cross, job, f"replicate {n}") for n, job in crosses.items()})
@@ -205,7 +205,7 @@ class SharedSearch:
                 csv_logs.CsvLog(RunFiles(self.folder).choices, rows.ChoiceRow, lambda row: row.round <= done)
             ) as choices_log,
         ):
-            while self.rounds < config.num_rounds:
+            while self.rounds < config.budget.num_rounds:
                 number = self.rounds + 1
                 with session.choosing():
                     choices = choose_round(config, self.rounds, self.orders, self.values(), self._units(idle=True))
@@ -216,7 +216,7 @@ class SharedSearch:
                 chosen = [choice.workflow for choice in choices]
                 orders = turns(chosen, self.orders, self.values(), config.margin)
                 played = list(dict.fromkeys([*self.orders, *chosen]))
-                playing = range(config.trainings) if number <= config.drop_round else self.kept_trainings()
+                playing = range(config.trainings) if number <= config.budget.drop_round else self.kept_trainings()
                 jobs = {n: self.round_job(n, trainings[n], orders, played) for n in playing}
                 results = yield from plans.gather(
                     {n: plans.Task(run_round, job, f"replicate {n}") for n, job in jobs.items()}
@@ -259,7 +259,7 @@ class SharedSearch:
         config, scheme, game = self.config, self.config.scheme, self.config.training.game
         relevant, margin, kept = self._units(idle=False), config.margin, self.kept_trainings()
         seed = seeds.stream_seed(config.seed, "answer")
-        prices = pricing.price(measured, relevant, margin, seed, sure=config.can_settle)
+        prices = pricing.price(measured, relevant, margin, seed, sure=config.budget.can_settle)
         by_round = price_histories.prices_by_round(self.orders, [earned[kept] for earned in self._earned], relevant)
         swaps = []
         for swap in prices.swaps:
@@ -278,14 +278,14 @@ class SharedSearch:
             replicates=config.replicates,
             dropped=tuple(float(shortfall) for n, shortfall in enumerate(self._shortfalls()) if n not in kept),
             episodes=self.used,
-            rounds=tuple(config.round_episodes * (r + 1) for r in range(self.rounds)),
+            rounds=tuple(config.budget.round_episodes * (r + 1) for r in range(self.rounds)),
             possible=factorial(len(relevant)),
             all_orders=scheme.num_orders,
             margin=margin,
             spread=prices.spread,
             swaps=tuple(swaps),
             orders=prices.orders,
-            long_enough=config.is_long,
+            long_enough=config.budget.is_long,
             next_episodes=config.next_budget,
             scenario=game.scenario.name,
         )
@@ -312,7 +312,7 @@ def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed:
     Against Meander the latter finds operational hosts, which red turns to once it is driven out of the server. Red's
     foothold apart: it is held from the beginning.
     """
-    game = game.model_copy(update={"backend": "simulator"})
+    game = game if game.backend == "simulator" else game.model_copy(update={"backend": "simulator"})
     players: list[Player] = [baselines.make_baseline(name, scenario=game.scenario) for name in ("sleep", "random")]
     players += [policy.player() for policy in policies]
     held = 0

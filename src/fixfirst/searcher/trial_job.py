@@ -40,7 +40,7 @@ def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
             return Trial.from_values(done["trial"])
         started = time.perf_counter()
         start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
-        begin = Begin(start, job.number, (rows.UpdateRow, rows.EpisodeRow) if job.log_episodes else (rows.UpdateRow,))
+        begin = Begin(start, job.number, log_episodes=job.log_episodes)
         with train_in(job.folder, job.config, tell, interrupt, begin) as training:
             if training is None:
                 return None

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ValidationError
+import numpy as np
+from pydantic import BaseModel, ValidationError, model_validator
 
 from fixfirst.base import arguments, errors
 from fixfirst.orders import order
@@ -34,7 +35,36 @@ def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
     return dict.fromkeys(names, (words, holds))
 
 
-class Resolvable(arguments.Settings):
+class NamedSettings(arguments.Settings):
+    """Settings by name: older names are read, arrays and numbers that something would overflow with are refused."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _current_names(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        for name, value in values.items():
+            if isinstance(value, np.ndarray | np.void):  # which cannot even be compared with what a setting may be
+                raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
+        return without_old_names(setting_names.current(values), values)
+
+    @model_validator(mode="after")
+    def _sizes(self) -> Self:
+        for name in type(self).model_fields:
+            if name != "seed":  # it has limits of its own
+                _check_size(name, getattr(self, name))
+        return self
+
+
+def _check_size(name: str, value: Any) -> None:
+    """Check that a number, alone or in tuples, is finite and no larger than what we count with."""
+    for part in value if isinstance(value, tuple) else ():
+        _check_size(name, part)
+    if isinstance(value, int | float) and not abs(value) <= arguments.MOST:
+        raise errors.ConfigError(f"{flag(name)} must be a number of at most {arguments.MOST:,}, got {value!r}")
+
+
+class Resolvable(NamedSettings):
     """Settings that come from several places, with the presets' values where none of them says anything."""
 
     needs: ClassVar[Needs] = EMPTY

@@ -16,6 +16,7 @@ from fixfirst.game.scenario_names import scenarios_listed
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.settings import presets, resolve, training
+from fixfirst.settings.budget import DROP_SHARE, FEWEST_REPLICATES, MOST_REPLICATES, PER_REPLICATE, Budget
 from fixfirst.settings.training import TrainConfig
 
 Inherit = Literal["last", "nearest", "best", "none"]
@@ -40,18 +41,7 @@ SHARED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
 SHOWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({**SHARED_DEFAULTS, **TRIAL_DEFAULTS})  # by --help
 # Meander holds machines of all unit types but one: more orders differ, and prices settle later than against B_line.
 EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
-# Of trainings with orders about one in twelve gets stuck, most often where user comes first: so half as many more begin than
-# go on, and those that lag most are dropped. Replicates of fewer episodes have no time for it.
-PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 140_000, 3, 8
-DROP_SHARE = 0.4  # share of the rounds after which some are dropped
-BASE_SHARE = 0.5  # of a training's episodes, at most, are without an order
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
-# With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates of
-# this size; at first from half as many, in the end from twice as many, from these shares of the training on. With fewer
-# updates, or fewer than LONG_ENOUGH episodes, prices are those of learning an order, even where they seem to settle.
-ORDERS_UPDATES: tuple[tuple[int, float], ...] = ((4, 1.5), (2, 1.0))
-ENOUGH, LONG_ENOUGH = 500, 60_000
-GROWTH = (0.2, 0.6)
 # With less, prices against attackers that adapt say how far the training of either side is, not what an order is worth.
 LEAST_ATTACK, LEAST_UPDATES = 1_000, 30
 
@@ -255,10 +245,11 @@ class SearchConfig(training.PlayerSettings, Exploitation):
             raise errors.ConfigError("--from needs --separate: replicates begin from scratch, each by itself")
         if self.exploit and self.training.game.backend != "simulator":
             raise errors.ConfigError(f"--exploit: attackers learn on the simulator, not on {self.training.game.backend}")
-        if self.num_rounds < 1:
+        if self.budget.num_rounds < 1:
+            least = self.trainings * (self.episodes_per_update + self.budget.largest_update)
             raise errors.ConfigError(
                 f"--total-episodes {self.total_episodes} is less than two updates for each of {self.trainings} trainings; "
-                f"raise it to {self.trainings * (self.episodes_per_update + self._largest_update)} or more"
+                f"raise it to {least} or more"
             )
 
     @cached_property
@@ -266,132 +257,47 @@ class SearchConfig(training.PlayerSettings, Exploitation):
         """A trial, before it has an order and a seed of its own."""
         shared = {name: getattr(self, name) for name in training.PlayerSettings.model_fields}
         made = TrainConfig.model_construct(**shared, total_episodes=self.max_episodes)
-        _ = made.game, made.judging, made.gate, made.ppo, made.tournament  # once, for all that is copied from it
+        _ = made.game, made.ppo  # once, for all that is copied from it
         return made
 
-    # ---- one network for all orders
-
-    @property
-    def _drops_some(self) -> bool:
-        """Do more trainings begin than go on?"""
-        return self.trainings > self.replicates
-
-    @property
-    def base_budget(self) -> int:
-        """Training episodes of one that begins before there are orders."""
-        share = int(self.total_episodes // self.trainings * BASE_SHARE)
-        each = self.base_episodes // 2 if self._drops_some else self.base_episodes
-        return max(min(each, share) // self.episodes_per_update, 1) * self.episodes_per_update
-
-    @property
-    def num_rounds(self) -> int:
-        """As many as were asked for, if there is an update for each."""
-        updates = max(self._orders_left // self._largest_update, 0)
-        rounds = range(min(self.rounds, updates), -1, -1)
-        return next(n for n in rounds if self.played(n, self._drop_round(n)) <= updates)
-
-    @property
-    def drop_round(self) -> int:
-        """After this round some trainings are dropped; 0 if all go on."""
-        return self._drop_round(self.num_rounds)
-
-    def _drop_round(self, rounds: int) -> int:
-        return min(rounds, max(int(DROP_SHARE * rounds), 1)) if self._drops_some else 0
-
-    def played(self, rounds: int, drop_round: int) -> int:
-        """Return how many rounds of single trainings there are in so many rounds, if some are dropped after `drop_round`."""
-        of_all = min(rounds, drop_round)
-        return self.trainings * of_all + self.replicates * (rounds - of_all)
-
-    @property
-    def _orders_left(self) -> int:
-        """Training episodes with orders, of all trainings."""
-        return self.total_episodes - self.trainings * self.base_budget
-
-    @property
-    def _longest(self) -> int:
-        """Training episodes with orders of one that goes on to the end, about."""
-        return self._orders_left * self.rounds // self.played(self.rounds, self._drop_round(self.rounds))
-
-    @property
-    def _larger(self) -> tuple[int, float]:
-        """How many times the episodes an update with orders has, and the rate."""
-        enough = (pair for pair in ORDERS_UPDATES if self._longest >= ENOUGH * pair[0] * self.episodes_per_update)
-        return next(enough, (1, 1.0))
-
-    @property
-    def is_long(self) -> bool:
-        """Is there enough training with orders for prices to settle?"""
-        return self._longest >= max(LONG_ENOUGH, ENOUGH * self._larger[0] * self.episodes_per_update)
-
-    @property
-    def can_settle(self) -> bool:
-        """Can there be an answer: is training long enough, and are there trainings enough to tell them apart?"""
-        return self.is_long and self.replicates >= FEWEST_REPLICATES
+    @cached_property
+    def budget(self) -> Budget:
+        """How its training episodes are divided, if one network learns all orders."""
+        return Budget(
+            self.total_episodes,
+            self.episodes_per_update,
+            self.base_episodes,
+            self.rounds,
+            self.replicates,
+            self.trainings,
+        )
 
     @property
     def exploits_long(self) -> bool:
         """Is there enough training of both sides for prices against attackers that adapt to mean something?"""
         adapted = not self.exploit_rounds or self.exploit_updates >= LEAST_UPDATES
-        return self.is_long and self.exploit_episodes >= LEAST_ATTACK and adapted
+        return self.budget.is_long and self.exploit_episodes >= LEAST_ATTACK and adapted
 
     @property
     def next_budget(self) -> int:
-        """How many episodes to try where these did not settle, with as many trainings as are needed."""
-        if self.can_settle:
-            return 2 * self.total_episodes
-        trainings = max(self.replicates, FEWEST_REPLICATES)
-        longer = {"replicates": trainings, "trainings": max(self.trainings, trainings)}
-        budget = max(self.total_episodes, _enough_episodes({"red_agent": self.training.game.red_agent}))
-        while not self.model_copy(update={**longer, "total_episodes": budget}).is_long:
-            budget *= 2
-        return budget
-
-    @property
-    def _largest_update(self) -> int:
-        """Episodes of the last updates with orders; those of a round are a multiple, so that it ends with an update."""
-        times = self._larger[0]
-        return (2 * times if times > 1 else 1) * self.episodes_per_update
-
-    @property
-    def round_episodes(self) -> int:
-        """Training episodes of one network in one round, in whole updates."""
-        played = self.played(self.num_rounds, self.drop_round)
-        return self._orders_left // played // self._largest_update * self._largest_update
-
-    @property
-    def orders_budget(self) -> int:
-        """Training episodes with orders of the one that goes on to the end."""
-        return self.round_episodes * self.num_rounds
+        """How many episodes to try where these did not settle."""
+        return self.budget.enough(_enough_episodes({"red_agent": self.red_agent}))
 
     @cached_property
-    def _base_training(self) -> TrainConfig:
-        """How a training learns to defend, before it keeps to an order; it has no seed of its own yet."""
-        update = self.episodes_per_update
-        each = self.base_budget // (BASE_STARTS + 1) // update * update
+    def base_configs(self) -> tuple[TrainConfig, ...]:
+        """How each training learns to defend, before it keeps to an order, see `SharedSearch`."""
+        budget, update = self.budget.base, self.episodes_per_update
+        each = budget // (BASE_STARTS + 1) // update * update
         several = {"entrants": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * update else {}
-        return self._training(training.NONE, self.base_budget, self.seed, **several)
+        own = (self._seed("replicate", number, "base") for number in range(self.trainings))
+        return tuple(self._training(training.NONE, budget, seed, **several) for seed in own)
 
-    def base_config(self, number: int) -> TrainConfig:
-        """Return how training `number` learns to defend, see `SharedSearch`."""
-        return self._base_training.model_copy(update={"seed": self._seed("replicate", number, "base")})
-
-    @cached_property
-    def _orders_training(self) -> TrainConfig:
-        """How one is trained on orders, in all rounds together; it has no order and no seed of its own yet."""
-        (times, faster), last = self._larger, self._largest_update
-        from_on = [int(share * self.orders_budget) // last * last for share in GROWTH] if times > 1 else []
-        sizes = {
-            "episodes_per_update": max(times // 2, 1) * self.episodes_per_update,
-            "growth": tuple(zip(from_on, (2, 4), strict=False)),
-            "learning_rate": self.learning_rate * faster,
-        }
-        return self._training(training.NONE, self.orders_budget, self.seed, initial_logit_scale=1.0, **sizes)
-
-    def orders_config(self, number: int, idle: tuple[str, ...], any_order: str) -> TrainConfig:
-        """Return how training `number` goes on with orders."""
-        own = {"workflow": any_order, "idle": idle, "seed": self._seed("replicate", number, "orders")}
-        return self._orders_training.model_copy(update=own)
+    def orders_configs(self, idle: tuple[str, ...], any_order: str) -> tuple[TrainConfig, ...]:
+        """Return how each training goes on with orders, in all rounds together."""
+        sizes = self.budget.update_sizes(self.learning_rate)
+        first, *others = (self._seed("replicate", number, "orders") for number in range(self.trainings))
+        made = self._training(any_order, self.budget.orders, first, initial_logit_scale=1.0, idle=idle, **sizes)
+        return (made, *(made.model_copy(update={"seed": seed}) for seed in others))
 
     @property
     def side_by_side(self) -> int:
@@ -433,18 +339,13 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
         own = {"workflow": workflow, "total_episodes": budget, "seed": seed}
         made = self.training.model_copy(update=own | changes)
-        _ = made.ppo, made.tournament
+        _ = made.ppo
         return made
 
 
 def _is_separate(values: Mapping[str, Any]) -> bool:
     """As a flag, a variable or a file may have it."""
-    given = values.get("separate", False)
-    return (
-        given.strip().lower() in ("1", "true", "yes", "on")
-        if isinstance(given, str)
-        else isinstance(given, int) and bool(given)
-    )
+    return str(values.get("separate")).strip().lower() in ("1", "true", "yes", "on")
 
 
 def _enough_episodes(known: dict[str, Any]) -> int:

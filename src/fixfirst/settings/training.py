@@ -1,17 +1,16 @@
 """Everything that decides how one policy is trained: flat fields, checked once, frozen, saved with the result.
 
-A field's name is its flag, its variable and its key in a file; its description is its help. The values that play, judge and
-learn (`Game`, `Judging`, `Gate`, `PPOConfig`, `TournamentConfig`) declare the fields they take, and `TrainConfig` inherits
-all of them. `config.game`, `config.ppo` ... are made once, and carried to copies that do not change them.
+A field's name is its flag, its variable and its key in a file; its description is its help. `Game`, `Judging`, `Gate`,
+`PPOConfig` and `TournamentConfig` declare the fields that they take, and a `TrainConfig` is all of them at once.
+`config.game` and `config.ppo` are made once, and carried to copies that do not change them.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from fixfirst.base import arguments, errors
 from fixfirst.game.game_config import Game
@@ -21,16 +20,13 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy import action_sets
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import SHIELDS, PolicySpec
-from fixfirst.runs import setting_names
 from fixfirst.settings.ppo import PPOConfig
 from fixfirst.settings.presets import LEAGUE, PRESETS, check_preset
-from fixfirst.settings.resolve import Needs, Resolvable, flag, needs, without_old_names
+from fixfirst.settings.resolve import Needs, Resolvable, flag, needs
 from fixfirst.settings.tournament import FIND, TournamentConfig
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
-
-_Part = TypeVar("_Part", bound=BaseModel)
 
 
 class Alignment(arguments.Settings):
@@ -130,22 +126,8 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Tourn
         **needs("--opening and --opening-episodes", lambda c: c.finishing_episodes > 0, "opening_rate"),
     }
 
-    @model_validator(mode="before")
-    @classmethod
-    def _plain_values(cls, values: Any) -> Any:
-        """Refuse arrays, which cannot even be compared with what a setting may be; read older names."""
-        if not isinstance(values, Mapping):
-            return values
-        for name, value in values.items():
-            if isinstance(value, np.ndarray | np.void):
-                raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
-        return without_old_names(setting_names.current(values), values)
-
     @model_validator(mode="after")
     def _makes_sense_alone(self) -> "PlayerSettings":
-        for name in type(self).model_fields:
-            if name != "seed":  # it has limits of its own
-                _check_size(name, getattr(self, name))
         check_preset(self.preset)
         _ = self.idle_units, self.attacker  # they make sense
         if self.variant is None:
@@ -161,33 +143,15 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Tourn
                 del copied.__dict__[name]
         return copied
 
-    def _part(self, kind: type[_Part]) -> _Part:
-        return kind.model_construct(**{name: getattr(self, name) for name in kind.model_fields})
-
     @cached_property
     def game(self) -> Game:
         """What is played."""
-        return self._part(Game)
-
-    @cached_property
-    def judging(self) -> Judging:
-        """When a repair is in order."""
-        return self._part(Judging)
-
-    @cached_property
-    def gate(self) -> compliance.Gate:
-        """When a policy is accepted."""
-        return self._part(compliance.Gate)
+        return Game.model_construct(**{name: getattr(self, name) for name in Game.model_fields})
 
     @cached_property
     def ppo(self) -> PPOConfig:
         """How an update learns."""
-        return self._part(PPOConfig)
-
-    @cached_property
-    def tournament(self) -> TournamentConfig:
-        """What a training goes through."""
-        return self._part(TournamentConfig)
+        return PPOConfig.model_construct(**{name: getattr(self, name) for name in PPOConfig.model_fields})
 
     @cached_property
     def scheme(self) -> UnitScheme:
@@ -231,35 +195,25 @@ class TrainConfig(PlayerSettings):
 
     def _check_budget(self) -> None:
         """Every stage (`learner/stages.py`) has at least one update, whatever is left of the budget."""
-        course, ppo, total = self.tournament, self.ppo, self.total_episodes
-        update = ppo.batch_at(0)
-        first = course.start_episodes if course.entrants > 1 else update
-        if course.entrants > 1 and first < update:
-            raise errors.ConfigError(f"--start-episodes {first} is less than one update of {update} episodes")
-        least = course.extra_episodes + course.survivors * first
-        if total < least:
-            parts = {
-                "starts that are given up": course.dropped_episodes,
-                "finding an opening": course.finding_episodes,
-                "it": course.finishing_episodes,
-            }
-            spent = ", ".join(f"{episodes:,} for {what}" for what, episodes in parts.items() if episodes)
-            raise errors.ConfigError(
-                f"--total-episodes must be at least {least:,}{' with ' + spent if spent else ''}, got {total:,}"
-            )
-        plain = (total - course.extra_episodes) // course.survivors
+        ppo, total, extra = self.ppo, self.total_episodes, self.extra_episodes
+        first = self.start_episodes if self.entrants > 1 else ppo.batch_at(0)
+        least, plain = extra + self.survivors * first, (total - extra) // self.survivors
         rest, update = plain - first, ppo.batch_at(first)
-        if course.entrants > 1 and 0 < rest < update:
+        later = ppo.batch_at(max(plain, 0) + self.seeking_episodes)
+        needed = {"start_episodes": ppo.batch_at(0)} if self.entrants > 1 else {}
+        needed |= {"opening_episodes": later} if self.finishing_episodes else {}
+        needed |= {"seek_episodes": later, "final_episodes": later} if self.finds_opening else {}
+        for name, size in needed.items():
+            if (episodes := getattr(self, name)) < size:
+                raise errors.ConfigError(f"{flag(name)} must be at least one update, {size} episodes, got {episodes}")
+        if total < least:
+            spent = f" with {extra:,} for starts that are given up and for openings" if extra else ""
+            raise errors.ConfigError(f"--total-episodes must be at least {least:,}{spent}, got {total:,}")
+        if self.entrants > 1 and 0 < rest < update:
             raise errors.ConfigError(
                 f"--total-episodes {total:,} leaves {rest} episodes after the starts, less than one update of {update}; "
-                f"make it {least:,}, or {least + course.survivors * update:,} or more"
+                f"make it {least:,}, or {least + self.survivors * update:,} or more"
             )
-        update = ppo.batch_at(plain + course.seeking_episodes)  # of all later stages
-        later = ["opening_episodes"] if course.finishing_episodes else []
-        later += ["seek_episodes", "final_episodes"] if course.finds_opening else []
-        for name in later:
-            if (episodes := getattr(course, name)) < update:
-                raise errors.ConfigError(f"{flag(name)} must be at least one update, {update} episodes, got {episodes}")
 
     @property
     def policy_scheme(self) -> UnitScheme | None:
@@ -311,14 +265,6 @@ class TrainConfig(PlayerSettings):
                 f"--workflow all needs at most {MOST_UNITS_AT_ONCE} unit types (720 orders), this scheme has {scheme.size}"
             )
         return tuple(order.all_workflows(scheme))
-
-
-def _check_size(name: str, value: Any) -> None:
-    """Finite numbers that nothing overflows with, alone or in tuples."""
-    for one in value if isinstance(value, tuple) else ():
-        _check_size(name, one)
-    if isinstance(value, int | float) and not abs(value) <= arguments.MOST:
-        raise errors.ConfigError(f"{flag(name)} must be a number of at most {arguments.MOST:,}, got {value!r}")
 
 
 def make_config(preset: str = "default", **settings: Any) -> TrainConfig:
