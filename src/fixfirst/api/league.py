@@ -12,7 +12,6 @@ from fixfirst.game.game_config import Game
 from fixfirst.learner import driver
 from fixfirst.learner.league import FrozenRed, League
 from fixfirst.policy import red_file
-from fixfirst.policy.network import Weights
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live
 from fixfirst.runs import csv_logs, layout, manifest, matrix, rows
@@ -71,7 +70,9 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
     with driver.working(folder, progress) as interrupt:
         if not RunFiles(folder).result.exists():  # else killed after its end
             pool = _load_pool(Path(origin), spec)
-            league = League(config, start.spec, start.weights, _shipped_attackers(spec), pool=pool)
+            league = League(
+                config, start.spec, start.weights, red_file.shipped_reds((red_file.BASE, *red_file.KNOWN), spec), pool=pool
+            )
             with driver.Driver(folder, league, {"config": document}, SAVE_EVERY) as run:
                 _train(league, run, progress, interrupt, quiet)
             _save_attackers(folder, league)
@@ -110,19 +111,6 @@ def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
         if red.spec == spec:
             pool.append(FrozenRed(red.weights, max(-arguments.MOST, min(arguments.MOST, taken)), kind, start, 0))
     return pool
-
-
-def _shipped_attackers(spec: red_view.RedSpec) -> dict[str, Weights]:
-    """Return the attackers that come with fixfirst and fit."""
-    shipped: dict[str, Weights] = {}
-    for name in (red_file.BASE, *red_file.KNOWN):
-        try:
-            red = red_file.load_red(name, spec.scenario)
-        except errors.PolicyError:
-            continue
-        if red.spec == spec:
-            shipped[name] = red.weights
-    return shipped
 
 
 def _save_attackers(folder: Path, league: League) -> None:

@@ -5,7 +5,7 @@ back from its checkpoint goes on with the same bytes.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,9 +53,6 @@ class Update:
         """Return its episodes as rows of the episode log."""
         row, n = self.row, len(self.env_reward)
         counts = self.counts if self.counts is not None else repairs.Counts(*np.zeros((len(repairs.Counts._fields), n), int))
-        shares = [
-            round(c / j, 6) if j else None for c, j in zip(counts.compliant.tolist(), counts.judged.tolist(), strict=True)
-        ]
         return [
             rows.EpisodeRow(
                 trial=row.trial,
@@ -65,7 +62,7 @@ class Update:
                 env_reward=round(env, 1),
                 alignment=bonus,
                 total_reward=env + bonus,
-                compliance=shares[i],
+                compliance=float(counts.compliant[i] / counts.judged[i]) if counts.judged[i] else None,
                 repairs=int(counts.repairs[i]),
             )
             for i, (env, bonus) in enumerate(zip(self.env_reward.tolist(), self.alignment.tolist(), strict=True))
@@ -84,13 +81,7 @@ class Training:
     where nothing competes. num_workers: processes of CybORG.
     """
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        number: int = 0,
-        entrant: Entrant | None = None,
-        num_workers: int | None = None,
-    ):
+    def __init__(self, config: TrainConfig, number: int = 0, entrant: Entrant | None = None, num_workers: int | None = None):
         self.config, self.number, self._num_workers = config, number, num_workers
         self.entrant = first_entrant(config) if entrant is None else entrant
         self.stage = self.entrant.stage
@@ -143,8 +134,8 @@ class Training:
     def world(self) -> BaseWorld:
         """Where it plays; made when it is first needed."""
         if self._world is None:
-            size, workers = self.config.ppo.num_envs, self._num_workers
-            self._world = make_world(self.config.game, size, num_workers=workers, autoreset="disabled")
+            config, workers = self.config, self._num_workers
+            self._world = make_world(config.game, config.n_envs, num_workers=workers, autoreset="disabled")
         return self._world
 
     @property
@@ -258,8 +249,8 @@ class Training:
             self._player,
             world_seed=self._seeds["world"],
             policy_seed=self._seeds["policy"],
-            first_episode=self._stage_episodes // ppo.num_envs,
-            passes=ppo.batch_at(stage.behind + self._stage_episodes) // ppo.num_envs,
+            first_episode=self._stage_episodes // ppo.n_envs,
+            passes=ppo.batch_at(stage.behind + self._stage_episodes) // ppo.n_envs,
             workflows=self.workflows,
         )
 
@@ -322,27 +313,15 @@ class Training:
         counts = self._play_frozen(f"confirm/{self.updates}", config.gate_episodes).counts(config)
         return GateCheck(self.updates, number, counts is not None and config.confirms(counts, number))
 
-    def evaluate(
-        self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
-    ) -> Evaluation:
-        """Play the frozen policy in its own game, on the episodes of the stream `purpose`. on_pass: as of `play`."""
-        played = self._play_frozen(purpose, episodes, seed, on_pass)
-        return evaluation.evaluate(played, self.config)
+    def evaluate(self, purpose: str, episodes: int, **options: Any) -> Evaluation:
+        """Play the frozen policy in its own game, on episodes of the stream `purpose`. options: seed, on_pass of `play`."""
+        return evaluation.evaluate(self._play_frozen(purpose, episodes, **options), self.config)
 
-    def _play_frozen(
-        self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
-    ) -> evaluation.EpisodeBatch:
-        config = self.config
-        return evaluation.play(
-            self._player,
-            config.game,
-            episodes=episodes,
-            seed=config.seed if seed is None else seed,
-            purpose=purpose,
-            workflows=self.workflows,
-            world=self.world if config.game.backend == "cyborg" else None,  # CybORG takes long to start
-            on_pass=on_pass,
-        )
+    def _play_frozen(self, purpose: str, episodes: int, **options: Any) -> evaluation.EpisodeBatch:
+        game = self.config.game
+        options = {"seed": self.config.seed, "workflows": self.workflows, **options}
+        world = self.world if game.backend == "cyborg" else None  # CybORG takes long to start
+        return evaluation.play(self._player, game, episodes=episodes, purpose=purpose, world=world, **options)
 
     def numbers(self) -> dict[str, Any]:
         return {

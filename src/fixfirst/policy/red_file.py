@@ -1,13 +1,14 @@
 """Learned attackers in their two files, red.json and red.safetensors: the same network, hashes and checks as a policy's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fixfirst.base import array_files
+from fixfirst.base import array_files, errors
 from fixfirst.game import attacker_files, red_view
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.network import Network, Weights, shapes
@@ -60,3 +61,13 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
     facts, tensors, spec = attacker_files.read_attacker(path, scenario)
     array_files.check_tensors(f"{path}: {attacker_files.RED_TENSORS}", tensors, shapes(spec.inputs, spec.actions))
     return RedPolicy(tensors, spec, facts)
+
+
+def shipped_reds(names: Sequence[str], spec: red_view.RedSpec) -> dict[str, Weights]:
+    """Return those of these attackers, which come with fixfirst, that attack the scenario as the spec says."""
+    shipped: dict[str, Weights] = {}
+    for name in names:
+        with suppress(errors.PolicyError):
+            red = load_red(name, spec.scenario)
+            shipped |= {name: red.weights} if red.spec == spec else {}
+    return shipped

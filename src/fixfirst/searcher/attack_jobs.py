@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fixfirst.base import errors, files
+from fixfirst.base import files
 from fixfirst.game import red_view
 from fixfirst.learner import checkpoint, driver, league, red_training
 from fixfirst.orders.order import Workflow
@@ -57,7 +57,7 @@ def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderRe
         spec = red_view.RedSpec(game.scenario)
         opponent = red_training.Opponent(PolicyTable(policy.network, (job.order,), spec=policy.spec), (job.order,))
         others = {f"attacker {number}": weights for number, weights in enumerate(_weights(job.attackers, spec))}
-        starts: dict[str, Weights | None] = {} if job.last else {**_shipped((red_file.BASE,), spec), **others}
+        starts: dict[str, Weights | None] = {} if job.last else {**red_file.shipped_reds((red_file.BASE,), spec), **others}
         if not job.last and not (job.round and starts):
             starts["scratch"] = None
         attempts = red_training.best_response(
@@ -65,7 +65,7 @@ def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderRe
             game,
             spec,
             starts,
-            others={**others, **_shipped(red_file.KNOWN, spec)} if job.last else {},
+            others={**others, **red_file.shipped_reds(red_file.KNOWN, spec)} if job.last else {},
             refinements=_REFINEMENTS if job.last else 0,
             episodes=job.train_episodes,
             seed=job.seed,
@@ -162,21 +162,10 @@ def _begin_league(job: AdaptJob) -> league.League:
         league.FrozenRed(weights, taken, matrix.RESPONSE, "", job.round, number % len(job.orders))
         for number, (weights, taken) in enumerate(zip(_weights(job.attackers, spec), job.taken, strict=True))
     ]
-    base = _shipped((red_file.BASE,), spec)
+    base = red_file.shipped_reds((red_file.BASE,), spec)
     return league.League(job.league, policy.spec, policy.weights, base, orders=job.orders, game=job.config.game, pool=pool)
 
 
 def _weights(folders: Sequence[Path], spec: red_view.RedSpec) -> list[Weights]:
     """Read attackers of other jobs."""
     return [red_file.load_red(folder, spec.scenario).weights for folder in folders]
-
-
-def _shipped(names: Sequence[str], spec: red_view.RedSpec) -> dict[str, Weights]:
-    """Return attackers that come with fixfirst, if they attack this scenario."""
-    shipped: dict[str, Weights] = {}
-    for name in names:
-        try:
-            shipped[name] = red_file.load_red(name, spec.scenario).weights
-        except errors.PolicyError:
-            continue
-    return shipped
