@@ -85,8 +85,9 @@ DAMAGE = {  # of the arrays, or of the JSON file
 def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(two, damage):
     DAMAGE[damage](two / "checkpoint-00000002.safetensors")
     resumed = training()
-    (complaint,) = restore(two, resumed)
+    complaint, consequence = Driver(two, resumed, resumed.identity).complaints
     assert "checkpoint-00000002" in complaint and "\n" not in complaint
+    assert consequence == "going on from update 1, the newest good checkpoint"
     assert state(resumed) == state(training(1))
 
 

@@ -46,7 +46,7 @@ class NamedSettings(arguments.Settings):
         for name, value in values.items():
             if isinstance(value, np.ndarray | np.void):  # which cannot even be compared with what a setting may be
                 raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
-        return without_old_names(setting_names.current(values), values)
+        return _without_old_names(setting_names.current(values), values)
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:
@@ -70,15 +70,15 @@ class Resolvable(NamedSettings):
     needs: ClassVar[Needs] = EMPTY
 
     @classmethod
-    def defaults_of(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def defaults_of(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the defaults that depend on other settings."""
-        return EMPTY
+        return {}
 
     @classmethod
     def gather(
         cls, given: Mapping[str, Any], file: Path | None, units: Path | None
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
+        """Return what the caller, variables and a file name: the arguments of `resolve`. units: groups the hosts."""
         old = [name for name, now in setting_names.RENAMED.items() if now in cls.model_fields]
         names = [name for name in (*cls.model_fields, *old, *setting_names.GONE) if name != "units"]
         variables = {name: os.environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in names}
@@ -96,39 +96,25 @@ class Resolvable(NamedSettings):
         )
 
     @classmethod
-    def resolve(
-        cls,
-        given: Mapping[str, Any],
-        ambient: Mapping[str, Any] = EMPTY,
-        file: Mapping[str, Any] = EMPTY,
-    ) -> Self:
-        """Make one checked config. What has no effect beside the rest is refused, if a caller or a file says so.
+    def resolve(cls, given: Mapping[str, Any], ambient: Mapping[str, Any] = EMPTY, file: Mapping[str, Any] = EMPTY) -> Self:
+        """Make one checked config. What has no effect beside the rest is refused, if a caller or a file names it.
 
-        ambient: over the file, but said for other commands, too, as variables are, or by a run that was accepted once.
+        ambient: goes before the file, but is meant for other commands, too, as variables are, or was accepted once in a run.
         """
         given, file = _flat(cls, given), _flat(cls, file)
-        said = {**file, **_flat(cls, ambient), **given}
-        preset = check_preset("default" if said.get("preset") is None else said["preset"])
+        named = {**file, **_flat(cls, ambient), **given}
+        preset = check_preset("default" if named.get("preset") is None else named["preset"])
         usual = {name: value for name, value in PRESETS[preset].items() if name in cls.model_fields}
-        said = {**_whole_passes(usual, said), **said}
+        values = {**usual, **_whole_passes(usual, named), **named}
         try:
-            config = cls.model_validate({**usual, **said})
+            config = cls.model_validate(values)
         except ValidationError as error:  # one ConfigError that names the setting as it is typed, and what came
-            raise arguments.first_problem(error, lambda place: flag(place[0]) if place else "") from None
+            raise arguments.first_problem(error, lambda path: flag(path[0]) if path else "") from None
+        defaults = {name: field.get_default() for name, field in cls.model_fields.items()} | cls.defaults_of(values) | usual
         for name, (words, holds) in cls.needs.items():
-            if (
-                (name in given or name in file)
-                and not holds(config)
-                and getattr(config, name) != cls._usual(name, usual, said)
-            ):
+            if name in {**given, **file} and not holds(config) and getattr(config, name) != defaults[name]:
                 raise errors.ConfigError(f"{flag(name)} has no effect here: it needs {words}")
         return config
-
-    @classmethod
-    def _usual(cls, name: str, preset: Mapping[str, Any], said: Mapping[str, Any]) -> Any:
-        """Return what a setting would be if nobody said it."""
-        by_mode = cls.defaults_of({**preset, **said})
-        return {**by_mode, **preset}.get(name, cls.model_fields[name].get_default())
 
 
 def _number(text: str) -> str:
@@ -137,20 +123,20 @@ def _number(text: str) -> str:
 
 
 def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
-    """Return settings by flat name. source: who said so, for what is to be said about it."""
-    flat = without_old_names(setting_names.flatten(settings), settings, source)
+    """Return settings by flat name. source: where they come from, for messages."""
+    flat = _without_old_names(setting_names.flatten(settings), settings, source)
     for name in flat:
         if name not in model.model_fields:
-            hint = (
-                errors.did_you_mean(str(name), model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"
+            every = f"; known are {', '.join(sorted(model.model_fields))}"
+            raise errors.ConfigError(
+                f"{source}unknown setting {name!r}{errors.did_you_mean(str(name), model.model_fields) or every}"
             )
-            raise errors.ConfigError(f"{source}unknown setting {name!r}{hint}")
     return flat
 
 
-def without_old_names(flat: Mapping[str, Any], said: Mapping[str, Any], source: str = "") -> dict[str, Any]:
-    """Return flat settings without those that are gone; a line for these, and one for all that were said by old names."""
-    renamed = [f"{flag(old)} is {flag(now)}" for old, now in setting_names.RENAMED.items() if old in said]
+def _without_old_names(flat: Mapping[str, Any], given: Mapping[str, Any], source: str = "") -> dict[str, Any]:
+    """Return flat settings without those that are gone; a line for these, and one for all that were given by old names."""
+    renamed = [f"{flag(old)} is {flag(now)}" for old, now in setting_names.RENAMED.items() if old in given]
     if renamed:
         errors.note(f"{source}some settings have other names now: {', '.join(renamed)}")
     if gone := sorted(flat.keys() & setting_names.GONE.keys()):
@@ -161,9 +147,9 @@ def without_old_names(flat: Mapping[str, Any], said: Mapping[str, Any], source: 
     return {name: value for name, value in flat.items() if name not in setting_names.GONE}
 
 
-def _whole_passes(preset: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Another number of environments than the preset's keeps its episodes per environment, unless that is said, too."""
-    wanted = str(said.get("n_envs"))  # text, where it comes from the environment
-    if said.get("episodes_per_update") is not None or not wanted.isdigit():
+def _whole_passes(preset: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Another number of environments than the preset's keeps its episodes per environment, unless that is named, too."""
+    wanted = str(named.get("n_envs"))  # text, where it comes from the environment
+    if named.get("episodes_per_update") is not None or not wanted.isdigit():
         return {}
     return {"episodes_per_update": preset.get("episodes_per_update", 1) // preset.get("n_envs", 1) * int(wanted)}

@@ -83,7 +83,7 @@ class SearchConfig(training.PlayerSettings, Exploitation):
 
     separate: bool = Field(False, description="The published way: one training per order, with a gate.")
     total_episodes: int = Field(
-        default_factory=lambda known: _enough_episodes(known),
+        default_factory=lambda values: _enough_episodes(values),
         ge=1,
         description=f"Training episodes of the whole search, of all replicates; default: {EPISODES:,}, and "
         f"{MORE_EPISODES:,} against others than b_line.",
@@ -167,10 +167,11 @@ class SearchConfig(training.PlayerSettings, Exploitation):
         **resolve.needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
     }
 
-    @staticmethod
-    def defaults_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    @classmethod
+    def defaults_of(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is usual in the kind of search that the values ask for."""
-        return TRIAL_DEFAULTS if _is_separate(values) else SHARED_DEFAULTS
+        is_separate = str(values.get("separate")).strip().lower() in ("1", "true", "yes", "on")  # from wherever it comes
+        return {**(TRIAL_DEFAULTS if is_separate else SHARED_DEFAULTS)}
 
     @model_validator(mode="before")
     @classmethod
@@ -343,14 +344,9 @@ class SearchConfig(training.PlayerSettings, Exploitation):
         return made
 
 
-def _is_separate(values: Mapping[str, Any]) -> bool:
-    """As a flag, a variable or a file may have it."""
-    return str(values.get("separate")).strip().lower() in ("1", "true", "yes", "on")
-
-
-def _enough_episodes(known: dict[str, Any]) -> int:
+def _enough_episodes(values: Mapping[str, Any]) -> int:
     """Return the budget of a search that is given none."""
-    hard = known.get("red_agent") != "b_line" and not known.get("separate")
+    hard = values.get("red_agent") != "b_line" and not values.get("separate")
     return MORE_EPISODES if hard else EPISODES
 
 
@@ -367,28 +363,20 @@ def search_config(preset: str = "default", **settings: Any) -> SearchConfig:
 def search_configs(
     given: Mapping[str, Any], file: Path | None = None, units: Path | None = None, seeds: int = 1
 ) -> list[SearchConfig]:
-    """The configs of a study's searches: in every scenario, every red agent under every seed; of a single search, one."""
+    """Return the configs of a study's searches: in every scenario, every red agent under every seed; of one search, one."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise errors.ConfigError(f"--seeds must be at least 1, got {seeds}")
     given, environment, from_file = SearchConfig.gather(given, file, units)
-    said = ChainMap(given, environment, from_file)
-    named = said.get("red_agent", "b_line")
-    agents = names_listed(named) if isinstance(named, str) else [named]
+    named = ChainMap(given, environment, from_file)
+    agents, network = named.get("red_agent", "b_line"), named.get("scenario")
+    scenarios = [] if network is None else scenarios_listed(network)
+    if not scenarios and network is not None:
+        raise errors.ConfigError("--scenario names no network")
     firsts = [
         SearchConfig.resolve({**given, **world, "red_agent": agent}, environment, from_file)
-        for world in _scenarios(said)
-        for agent in agents
+        for world in ([{"scenario": scenario} for scenario in scenarios] or [{}])
+        for agent in (names_listed(agents) if isinstance(agents, str) else [agents])
     ]
     if firsts[0].seed + seeds > 2**63:
         raise errors.ConfigError(f"--seed must be below 2**63 less --seeds, got {firsts[0].seed}")
     return [first.model_copy(update={"seed": first.seed + i}) if i else first for first in firsts for i in range(seeds)]
-
-
-def _scenarios(said: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the setting `scenario` of each one that is named; of none, no setting."""
-    if said.get("scenario") is None:
-        return [{}]
-    found = scenarios_listed(said["scenario"])
-    if not found:
-        raise errors.ConfigError("--scenario names no network")
-    return [{"scenario": scenario} for scenario in found]
