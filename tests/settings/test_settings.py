@@ -117,6 +117,7 @@ WRONG = [
     ({"workflow": ORDER, "alignment_rate": 1.0}, "--alignment-rate has no effect here: it needs --keep penalty and"),
     ({"workflow": ORDER, "min_repairs": 3}, "--min-repairs has no effect here: it needs --gate-rule latest"),
     ({"keep": "penalty"}, "--keep has no effect here: it needs --workflow"),
+    ({"initial_logit_scale": 0.1}, "--initial-logit-scale has no effect here: it needs --workflow"),
     ({"workflow": "all", "min_episodes": 9}, "--min-episodes has no effect here: it needs --workflow with one order"),
     ({"finalists": 2}, "--finalists has no effect here: it needs --opening find"),
     ({"start_episodes": 500}, "--start-episodes has no effect here: it needs --entrants 2 or more"),

@@ -30,9 +30,9 @@ def flag(name: str) -> str:
     return "--from" if name == "from_policy" else f"--{name.replace('_', '-')}"
 
 
-def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
-    """Say that the settings of these names have an effect only where a condition holds."""
-    return dict.fromkeys(names, (words, holds))
+def needs(words: str, holds: Callable[[Any], bool], names: str) -> Needs:
+    """Say that the settings of these names, with spaces between them, have an effect only where a condition holds."""
+    return dict.fromkeys(names.split(), (words, holds))
 
 
 class NamedSettings(arguments.Settings):

@@ -151,19 +151,17 @@ class SearchConfig(training.PlayerSettings, Exploitation):
         **resolve.needs(
             "--separate",
             lambda c: c.separate,
-            *("n_workflows", "inherit", "warmup_episodes", "max_episodes", "round_size", "test_episodes", "log_episodes"),
-            *("tensorboard", "initial_logit_scale", "gate_rule", "compliance_threshold", "gate_episodes", "min_judged"),
-            *("min_repairs", "min_episodes", "stop_when_compliant"),
+            "n_workflows inherit warmup_episodes max_episodes round_size test_episodes log_episodes tensorboard "
+            "initial_logit_scale gate_rule compliance_threshold gate_episodes min_judged min_repairs min_episodes "
+            "stop_when_compliant",
         ),
         **resolve.needs(
             "a search without --separate",
             lambda c: not c.separate,
-            *("replicates", "trainings", "rounds", "round_orders", "base_episodes", "watch_episodes", "selection_episodes"),
-            *("measure_episodes", "margin", "exploit"),
+            "replicates trainings rounds round_orders base_episodes watch_episodes selection_episodes measure_episodes "
+            "margin exploit",
         ),
-        **resolve.needs(
-            "--exploit", lambda c: c.exploit, *(name for name in Exploitation.model_fields if name != "exploit")
-        ),
+        **resolve.needs("--exploit", lambda c: c.exploit, " ".join({*Exploitation.model_fields} - {"exploit"})),
         **resolve.needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
     }
 

@@ -101,18 +101,14 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Tourn
     needs: ClassVar[Needs] = {
         **needs("--lr-schedule linear", lambda c: c.lr_schedule == "linear", "lr_final"),
         **needs("a linear schedule", lambda c: "linear" in (c.lr_schedule, c.entropy_schedule), "settle"),
-        **needs("--returns gae", lambda c: c.returns == "gae", "gae_lambda", "bootstrap"),
+        **needs("--returns gae", lambda c: c.returns == "gae", "gae_lambda bootstrap"),
         **needs("--backend cyborg", lambda c: c.backend == "cyborg", "cyborg"),
         **needs("--keep penalty or delta", lambda c: c.keep in ("penalty", "delta"), "alignment_lambda"),
-        **needs(
-            "--keep penalty",
-            lambda c: c.keep == "penalty",
-            *("alignment_adaptive", "alignment_target", "alignment_explore"),
-        ),
+        **needs("--keep penalty", lambda c: c.keep == "penalty", "alignment_adaptive alignment_target alignment_explore"),
         **needs(
             "--keep penalty and --alignment-adaptive",
             lambda c: c.keep == "penalty" and c.alignment_adaptive,
-            *("alignment_rate", "alignment_limit"),
+            "alignment_rate alignment_limit",
         ),
         **needs("--gate-rule bound", lambda c: c.gate_rule == "bound", "min_judged"),
         **needs("--gate-rule latest", lambda c: c.gate_rule == "latest", "min_repairs"),
@@ -120,7 +116,7 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Tourn
         **needs(
             "--opening find",
             lambda c: c.finds_opening,
-            *("seek_episodes", "halving_rounds", "finalists", "final_episodes", "finalists_kept"),
+            "seek_episodes halving_rounds finalists final_episodes finalists_kept",
         ),
         **needs("--opening", lambda c: c.opening != NONE, "opening_episodes"),
         **needs("--opening and --opening-episodes", lambda c: c.finishing_episodes > 0, "opening_rate"),
@@ -178,11 +174,11 @@ class TrainConfig(PlayerSettings):
     total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
 
     needs: ClassVar[Needs] = {
-        **needs("--workflow", lambda c: c.workflow != NONE, "keep", "rule", "count_foothold", "idle", "softening"),
+        **needs("--workflow", lambda c: c.workflow != NONE, "keep rule count_foothold idle initial_logit_scale"),
         **needs(
             "--workflow with one order",
             lambda c: c.workflow not in (NONE, ALL),
-            *("gate_rule", "compliance_threshold", "gate_episodes", "min_episodes", "stop_when_compliant"),
+            "gate_rule compliance_threshold gate_episodes min_episodes stop_when_compliant",
         ),
         **PlayerSettings.needs,
     }
