@@ -10,7 +10,7 @@ from fixfirst.orders.order import Workflow
 from fixfirst.policy.network import Weights, shapes
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.trained import ANY_ORDER, Policy
-from fixfirst.runs import manifest, setting_names
+from fixfirst.runs import provenance, setting_names
 from fixfirst.runs.layout import RunFiles
 
 
@@ -37,7 +37,7 @@ def write_policy(
 ) -> None:
     """Write policy.safetensors and policy.json, which says what the policy reads, may choose, and was trained to keep."""
     document = {"workflow": None if workflow is None else str(workflow), **spec.as_dict()}
-    document |= {"inputs": spec.inputs, "actions": spec.actions, "versions": manifest.versions(), **facts}
+    document |= {"inputs": spec.inputs, "actions": spec.actions, "versions": provenance.versions(), **facts}
     array_files.write_pair(RunFiles(folder).policy_json, "policy", document, weights)
 
 
