@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from cage2 import ACTIONS, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, REPAIRED_HOSTS, SLEEP, action_id, hosts_mask
 
-from fixfirst.base.errors import ConfigError
 from fixfirst.orders.compliance import Gate, Judging, Rate, Rule, summarise
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.orders.repairs import Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
@@ -30,12 +29,6 @@ def test_a_repair_is_remove_or_restore_and_nothing_else():
     repairs = {str(ACTIONS[a]) for a in range(NUM_ACTIONS) if REPAIRED_HOSTS[a] >= 0}
     assert repairs == {f"{verb} {host}" for verb in ("Remove", "Restore") for host in HOST_NAMES}
     assert REPAIRED_HOSTS[action_id("Remove", "Op_Server0")] == HOST_ID["Op_Server0"]
-
-
-def test_user_and_root_access_both_count_as_held():
-    access = np.zeros((1, NUM_HOSTS), np.uint8)
-    access[0, [HOST_ID["User1"], HOST_ID["Enterprise2"]]] = 1, 2
-    assert held_mask(access).tolist() == [hosts_mask("User1", "Enterprise2")]
 
 
 USERS_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
@@ -109,11 +102,6 @@ def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
     assert shown.effective == [True, False, False, True]
 
 
-def test_an_unknown_rule_is_refused():
-    with pytest.raises(ConfigError, match="rule must be no_higher, top or fixed_types"):
-        Judging(rule="strict")
-
-
 def plainly(actions, held, workflows, rule, count_foothold):
     """`judge` in plain loops over sets of host names. Returns rows of `Judgement`, [T][N]."""
     rows = []
@@ -180,14 +168,9 @@ def judgement(judged, compliant):
 
 
 def test_delta_rewards_the_change_of_compliance_so_far():
-    """Compliance so far 0, 1/1, 1/1, 1/2, 2/3: changes 0, 1, 0, -1/2, 1/6, times 30."""
+    """Compliance so far 0, 1/1, 1/1, 1/2, 2/3: changes 0, 1, 0, -1/2, 1/6, times 30. They sum to that of the episode."""
     rewards = delta_reward(judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 1]), weight=30.0)
     assert rewards[:, 0] == pytest.approx([0, 30, 0, -15, 5])
-
-
-def test_delta_sums_to_the_compliance_of_the_episode():
-    rewards = delta_reward(judgement([1, 1, 1, 1, 1], [1, 0, 1, 1, 0]), weight=30.0)
-    assert rewards.sum() == pytest.approx(30 * 3 / 5)
 
 
 def test_penalty_costs_the_weight_per_violation_and_nothing_else():
@@ -236,49 +219,40 @@ def test_counts_of_an_episode_worked_by_hand():
     assert shown.response.value == pytest.approx(2 / 3) and shown.effectiveness.value == 1.0
 
 
-def test_without_a_judged_repair_compliance_is_missing():
-    shown = summarise(counts([0, 0], [0, 0], repairs=[2, 1], effective=[1, 1]))
-    assert shown.compliance == Rate(None, None, None, 0) and shown.lower_bound is None
-    assert str(shown.compliance) == "-"
-    assert shown.effectiveness.value == pytest.approx(2 / 3)
+def shown(judged, compliant):
+    return summarise(counts(judged, compliant))
 
 
-def test_the_interval_is_wider_when_violations_cluster_in_episodes():
-    """90 of 100 both times: one violation in each of ten episodes, or all ten in one episode of ten."""
-    spread = summarise(counts([10] * 10, [9] * 10)).compliance
-    clustered = summarise(counts([10] * 10, [10] * 9 + [0])).compliance
-    independent = summarise(counts([1] * 100, [1] * 90 + [0] * 10)).compliance
-    assert spread.value == clustered.value == independent.value == 0.9
-    assert spread.low == spread.high == 0.9
-    assert clustered.high - clustered.low > 2 * (independent.high - independent.low)
+def test_the_interval_and_the_bound_see_that_violations_cluster_in_episodes():
+    """90 of 100 each time: one violation in each of ten episodes, or all ten in one episode of ten."""
+    spread, clustered = shown([10] * 10, [9] * 10), shown([10] * 10, [10] * 9 + [0])
+    independent = shown([1] * 100, [1] * 90 + [0] * 10).compliance
+    assert spread.compliance.value == clustered.compliance.value == independent.value == 0.9
+    assert spread.compliance.low == spread.compliance.high == 0.9
+    assert clustered.compliance.high - clustered.compliance.low > 2 * (independent.high - independent.low)
+    assert clustered.lower_bound < spread.lower_bound < 0.9
 
 
 def test_the_interval_of_independent_repairs_is_the_binomial_one():
     """400 of 500 with 1 repair per episode: 0.8 +- 1.96 * sqrt(0.8 * 0.2 / 500) = 0.8 +- 0.035."""
-    rate = summarise(counts([1] * 500, [1] * 400 + [0] * 100)).compliance
+    rate = shown([1] * 500, [1] * 400 + [0] * 100).compliance
     assert rate.low == pytest.approx(0.765, abs=0.005) and rate.high == pytest.approx(0.835, abs=0.005)
 
 
-def test_a_perfect_record_of_50_has_the_lower_bound_of_clopper_and_pearson():
-    """p ** 50 = 0.05: even a policy of 94.2 % shows 50 of 50 once in twenty times."""
-    assert summarise(counts([1] * 50, [1] * 50)).lower_bound == pytest.approx(0.05 ** (1 / 50))
-    assert summarise(counts([10] * 10, [10] * 10)).lower_bound == pytest.approx(0.05 ** (1 / 100))
-
-
-def test_the_lower_bound_sees_clusters():
-    """990 of 1,000 in both; ten violations of one episode in twenty are worse news than ten spread out."""
-    spread = summarise(counts([50] * 20, [49] * 10 + [50] * 10))
-    clustered = summarise(counts([50] * 20, [40] + [50] * 19))
-    assert spread.compliance.value == clustered.compliance.value == 0.99
-    assert clustered.lower_bound < spread.lower_bound < 0.99
-
-
-def test_no_success_at_all_bounds_compliance_by_zero():
-    assert summarise(counts([5], [0])).lower_bound == 0.0
-
-
-def shown(judged, compliant):
-    return summarise(counts(judged, compliant))
+@pytest.mark.parametrize(
+    ("judged", "compliant", "bound"),
+    [
+        # Clopper and Pearson: p ** 50 = 0.05, even a policy of 94.2 % shows 50 of 50 once in twenty times.
+        ([1] * 50, [1] * 50, 0.05 ** (1 / 50)),
+        ([10] * 10, [10] * 10, 0.05 ** (1 / 100)),
+        ([5], [0], 0),
+        ([0, 0], [0, 0], None),
+    ],
+)
+def test_the_lower_bound_of_all_and_of_none(judged, compliant, bound):
+    measured = shown(judged, compliant)
+    assert measured.lower_bound == (None if bound is None else pytest.approx(bound))
+    assert (str(measured.compliance) == "-") == (measured.compliance == Rate(None, None, None, 0)) == (bound is None)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from answers import a_swap, an_answer
 from late import Late
 
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme
 from fixfirst.reporter import figures
 from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Adaptive
+from fixfirst.stats.network_facts import NetworkFacts
 
 stats = Late("scipy.stats")
 

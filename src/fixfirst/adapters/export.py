@@ -16,7 +16,6 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.order import Workflow
-from fixfirst.policy.memory import memory_groups
 from fixfirst.policy.portable import Operations, Portable
 from fixfirst.policy.trained import Policy
 
@@ -59,9 +58,8 @@ def _facts(policy: Policy, portable: Portable) -> dict[str, str]:
 def _numpy(portable: Portable, facts: dict[str, str]) -> bytes:
     """Return the arrays of the formulas, and where the groups of memory lie."""
     file = io.BytesIO()
-    names = {group.field: group.name for group in memory_groups(portable.scenario)}
-    groups = {f"group_{names.get(field, field)}": np.array(place) for field, place in portable.groups.items()}
-    reads = np.concatenate([np.arange(0), *(np.arange(*place) for place in portable.reads)])
+    groups = {f"group_{name}": np.array(columns) for name, columns in portable.groups.items()}
+    reads = np.concatenate([np.arange(0), *(np.arange(*columns) for columns in portable.reads)])
     more = {"reads": reads, "state_size": np.array(portable.state_size), "about": np.array(json.dumps(facts))}
     np.savez_compressed(file, allow_pickle=False, **portable.arrays, **groups, **more)
     return file.getvalue()

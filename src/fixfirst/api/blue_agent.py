@@ -17,7 +17,8 @@ import numpy as np
 from fixfirst.adapters.players import load_named, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.cyborg import checkout
-from fixfirst.policy.trained import NamedOrder, Policy
+from fixfirst.orders.order import Workflow
+from fixfirst.policy.trained import Policy
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
 EXAMPLE_AGENT = "CybORG.Agents.SimpleAgents.BlueLoadAgent"  # the module, and in it the class of the same name
@@ -43,7 +44,7 @@ class BlueAgent:
         self,
         policy: Policy | str | Path | None = None,
         *,
-        workflow: NamedOrder | None = None,
+        workflow: Workflow | str | None = None,
         greedy: bool | None = None,
         seed: int = 0,
     ):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import arguments, distributions, errors, files, tables
-from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import report
@@ -25,6 +24,7 @@ from fixfirst.stats import across_seeds
 from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.evaluation import Evaluation, Evaluations
+from fixfirst.stats.network_facts import NetworkFacts
 from fixfirst.stats.ranking import Ranking
 
 

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 Rule = Literal["no_higher", "top", "fixed_types"]
 RULES = get_args(Rule)
 NO_HIGHER, TOP, FIXED_TYPES = range(len(RULES))
-
-
 BOOTSTRAP_SAMPLES = 1_000
-MOST_KEPT_WEIGHTS = 1_000  # episodes: 8 MB
+MOST_CACHED_WEIGHTS = 1_000  # episodes: 8 MB
 
 
 class Judging(arguments.Settings):
@@ -71,10 +69,10 @@ class Compliance:
     lower_bound: float | None  # of compliance, one-sided 95 %
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> "Compliance":
-        """From what `asdict` told."""
-        rates = {name: Rate(**told[name]) for name in ("compliance", "contested", "effectiveness", "response")}
-        return cls(**told | rates)
+    def from_dict(cls, values: dict[str, Any]) -> "Compliance":
+        """Return what `asdict` gave the values of."""
+        rates = {name: Rate(**values[name]) for name in ("compliance", "contested", "effectiveness", "response")}
+        return cls(**values | rates)
 
 
 def summarise(counts: "Counts", seed: int = 0) -> Compliance:
@@ -98,11 +96,11 @@ def _bootstrap_weights(n: int, seed: int) -> np.ndarray:
     return weights
 
 
-_kept_weights = lru_cache(maxsize=2)(_bootstrap_weights)  # a gate looks at policies again and again
+_cached_weights = lru_cache(maxsize=2)(_bootstrap_weights)  # a gate looks at policies again and again
 
 
 def _weights(n: int, seed: int) -> np.ndarray:
-    return (_kept_weights if n <= MOST_KEPT_WEIGHTS else _bootstrap_weights)(n, seed)
+    return (_cached_weights if n <= MOST_CACHED_WEIGHTS else _bootstrap_weights)(n, seed)
 
 
 def _resampled(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -118,11 +116,6 @@ def _rate(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> Rate:
     tail = (1 - distributions.CONFIDENCE) / 2
     low, high = np.quantile(_resampled(hits, trials, weights), [tail, 1 - tail])
     return Rate(float(hits.sum() / total), float(low), float(high), total)
-
-
-def lower_bound(counts: "Counts", confidence: float = distributions.CONFIDENCE) -> float | None:
-    """Of compliance, one-sided; None where nothing was judged."""
-    return _lower_bound(counts.compliant, counts.judged, _weights(len(counts.judged), 0), confidence)
 
 
 def _lower_bound(
@@ -167,17 +160,18 @@ class Gate(BaseModel):
     min_episodes: int = Field(0, ge=0, description="Training episodes of one order before the gate may end it.")
     stop_when_compliant: bool = Field(False, description="Stop as soon as the gate is passed.")
 
-    def accepts(self, shown: Compliance) -> bool:
+    def accepts(self, measured: Compliance) -> bool:
         """`bound`: on evaluation episodes."""
-        enough = shown.compliance.count >= self.min_judged
-        return enough and shown.lower_bound is not None and shown.lower_bound >= self.compliance_threshold
+        enough = measured.compliance.count >= self.min_judged
+        return enough and measured.lower_bound is not None and measured.lower_bound >= self.compliance_threshold
 
     def confirms(self, counts: "Counts", number: int) -> bool:
         """`bound`: on other evaluation episodes, after a look accepted; the training's confirmation of this number, from 1.
 
         It may err with probability 5 % / (n (n + 1)): summed over any number of confirmations, 5 % at most.
         """
-        bound = lower_bound(counts, 1 - (1 - distributions.CONFIDENCE) / (number * (number + 1)))
+        confidence = 1 - (1 - distributions.CONFIDENCE) / (number * (number + 1))
+        bound = _lower_bound(counts.compliant, counts.judged, _weights(len(counts.judged), 0), confidence)
         return counts.judged.sum() >= self.min_judged and bound is not None and bound >= self.compliance_threshold
 
     def accepts_latest(self, latest: "Counts") -> bool:

@@ -12,7 +12,7 @@ from fixfirst.game import tables
 from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
 from fixfirst.orders.order import UnitScheme
 
-NO_ACCESS, _USER, ROOT = range(3)  # red's, on a host
+_USER, ROOT = 1, 2  # red's access to a host
 
 
 def held_mask(access: np.ndarray, least: int = _USER) -> np.ndarray:

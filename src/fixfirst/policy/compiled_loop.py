@@ -107,12 +107,11 @@ def play_compiled(
     filled, rows, table_slots = answered.filled, answered.rows, answered.slots
     cumulative, likely = answered.cumulative, answered.likely
     starts, meanings, shifts, slots = spec.starts, spec.meanings, spec.shifts, spec.slots
-    suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
-    keeping = spec.keeping
+    suspicion, first_macro, ranked, forbidden = starts[-1], spec.first_macro, shields.ranked, shields.forbidden
+    keeping, remembers = spec.keeping, spec.remembers
     effects, host_slots, host_scans, listed = spec.tables
     states, tables, chances, red_odds = inside.states, inside.tables[0], inside.chances, inside.red_odds
     views, hosts, rooted, row_ids, choices = track.packed_obs, track.held, track.privileged, track.row_ids, track.choices
-    remembers = spec.remembers
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
     if red is not None:
         networks, red_table, red_scratch, picky = red.networks, red.table, red.scratch, red.networks.picky
@@ -142,20 +141,7 @@ def play_compiled(
                 for k in range(read.shape[1]):
                     read[g, k] = orders[order, k]
                 read_row(
-                    memory,
-                    starts,
-                    listed,
-                    suspicion,
-                    keeping,
-                    first_macro,
-                    slots,
-                    remembers,
-                    ranked,
-                    forbidden,
-                    order,
-                    view,
-                    read,
-                    g,
+                    memory, starts, listed, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, read, g
                 )
                 count = filled[0]
                 number = find_row(table_slots, rows, filled, read, g)

@@ -70,7 +70,7 @@ class Portable:
                 f"a policy that keeps its order by {spec.keeping} cannot be exported, one by shield can"
             )
         read = [group for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
-        reads = tuple((groups[group.field][0], groups[group.field][0] + len(group.parts)) for group in read)
+        reads = tuple((groups[group.name][0], groups[group.name][0] + len(group.parts)) for group in read)
         first, unordered = weights["actor.0.weight"].T, spec.inputs
         arrays = _memory_arrays(spec.scenario) | _choice_arrays(spec.action_set)
         if spec.units is not None:
@@ -106,12 +106,12 @@ class Portable:
         had = {name: state[:, start:end] for name, (start, end) in self.groups.items()}
         seen = [observation[:, bit::BITS_PER_HOST] for bit in range(BITS_PER_HOST)]  # each [N, H]
         suspect = _suspect(do, seen, had)
-        odds = self._odds(do, be, observation, state, had["decoys"], suspect, do.maximum(*seen[2:]), order)
+        odds = self._odds(do, be, observation, state, had["decoy"], suspect, do.maximum(*seen[2:]), order)
         upto, turn, last = do.cumsum(odds), state[:, -1:], len(self.arrays["opening"]) - 1
         drawn = do.argmax(do.as_float(draw * upto[:, -1:] < upto))  # the first that exceeds the draw
         opening = do.rows(be["opening"], do.as_number(do.where(turn < last, turn, turn * 0 + last)))
         choice = do.where(do.as_float(opening) < 0, do.where(draw < 0, do.argmax(odds), drawn), opening)
-        standing = do.as_number(do.pick(had["decoys"] @ be["codes"], choice))
+        standing = do.as_number(do.pick(had["decoy"] @ be["codes"], choice))
         action = do.pick(do.rows(be["meanings"], choice), standing)
         new = self._remember(do, be, seen, had, suspect, action)
         return action, do.concat([*(new[name] for name in self.groups), turn + 1]), odds
@@ -140,35 +140,33 @@ class Portable:
     ) -> dict[str, Any]:
         """Remember as `policy/remembering.py: remember_one` does, with bits in place of sets."""
         active, exploited = do.maximum(seen[0], seen[1]), seen[0] * seen[1]
-        scanned, so_far, quiet = active - exploited, do.cumsum(active), had["quiet_turns"]
+        scanned, so_far, quiet = active - exploited, do.cumsum(active), had["quiet"]
         something = so_far[:, -1:] > 0
         restored, hosts = do.rows(be["restores"], action), self.arrays["restores"].shape[1]
-        listed = had["decoys"][:, : self.arrays["host_slots"].shape[1]]
+        listed = had["decoy"][:, : self.arrays["host_slots"].shape[1]]
         new = {
-            "was_active": do.maximum(had["was_active"], active),
-            "last_active": do.where(
-                something, do.as_float(so_far < 1.5) * active, had["last_active"]
-            ),  # of several, the first
-            "was_exploited": do.maximum(had["was_exploited"], exploited),
-            "was_restored": do.maximum(had["was_restored"], restored),
-            "quiet_turns": do.where(something, quiet * 0, do.concat([quiet[:, :1] * 0 + 1, quiet[:, :-1]])),  # one turn more
-            "decoys": do.maximum(had["decoys"] * (1 - do.rows(be["clears"], action)), do.rows(be["places"], action)),
-            "decoys_seen": do.maximum(had["decoys_seen"], listed * (scanned @ be["host_slots"])),
-            "was_scanned": do.maximum(had["was_scanned"], scanned @ be["host_scans"]),
+            "act1": do.maximum(had["act1"], active),
+            "last": do.where(something, do.as_float(so_far < 1.5) * active, had["last"]),  # of several, the first
+            "expl": do.maximum(had["expl"], exploited),
+            "rest": do.maximum(had["rest"], restored),
+            "quiet": do.where(something, quiet * 0, do.concat([quiet[:, :1] * 0 + 1, quiet[:, :-1]])),  # one turn more
+            "decoy": do.maximum(had["decoy"] * (1 - do.rows(be["clears"], action)), do.rows(be["places"], action)),
+            "seen": do.maximum(had["seen"], listed * (scanned @ be["host_slots"])),
+            "scans": do.maximum(had["scans"], scanned @ be["host_scans"]),
             "suspect": suspect * (1 - restored),
             "analysed": do.rows(be["analyses"], action),
         }
-        if "break_ins" in had:
-            counts = [had["break_ins"][:, k * hosts : (k + 1) * hosts] for k in range(BREAK_INS)]
+        if "breaks" in had:
+            counts = [had["breaks"][:, k * hosts : (k + 1) * hosts] for k in range(BREAK_INS)]
             fewer = [exploited, *counts[:-1]]
             more = [do.maximum(count, exploited * less) for count, less in zip(counts, fewer, strict=True)]
-            new["break_ins"] = do.concat([count * (1 - restored) for count in more])
-        if "restores" in had:
+            new["breaks"] = do.concat([count * (1 - restored) for count in more])
+        if "again" in had:
             digits = _count(restored, [had["digits"][:, k * hosts : (k + 1) * hosts] for k in range(DIGITS)])
             so_many = digits[-1:]  # at least 16, 8, 4, 2
             for digit in digits[-2:0:-1]:
                 so_many = [do.maximum(digit, so_many[0]), *so_many]
-            new |= {"restores": do.concat(so_many), "digits": do.concat(digits)}
+            new |= {"again": do.concat(so_many), "digits": do.concat(digits)}
         return new
 
 
@@ -176,7 +174,7 @@ def _suspect(do: Operations, seen: list[Any], had: dict[str, Any]) -> Any:
     """Return the suspect hosts [N, H], as `policy/remembering.py: suspects`."""
     first, second, third, fourth = seen
     cleared = had["analysed"] * (1 - third * fourth)
-    again = do.maximum(first, second) * had["was_active"]
+    again = do.maximum(first, second) * had["act1"]
     return do.maximum(had["suspect"] * (1 - cleared), do.maximum(first * second, again))
 
 
@@ -195,14 +193,14 @@ def _count(hosts: Any, digits: list[Any]) -> list[Any]:
 def _state_layout(spec: PolicySpec) -> dict[str, tuple[int, int]]:
     """Return where each group of memory begins and ends in the state. Counts are there where they are read."""
     hosts = len(spec.scenario.listed)
-    sizes = {group.field: len(group.parts) for group in memory_groups(spec.scenario)}
-    sizes |= {"decoys": len(decoy_slots(spec.scenario).number), "suspect": hosts, "analysed": hosts}
+    sizes = {group.name: len(group.parts) for group in memory_groups(spec.scenario)}
+    sizes |= {"decoy": len(decoy_slots(spec.scenario).number), "suspect": hosts, "analysed": hosts}
     if "breaks" not in spec.memory.groups:
-        del sizes["break_ins"]
+        del sizes["breaks"]
     if "again" in spec.memory.groups:
         sizes["digits"] = DIGITS * hosts
     else:
-        del sizes["restores"]
+        del sizes["again"]
     ends = np.cumsum([*sizes.values()]).tolist()
     return {name: (end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 

@@ -269,14 +269,6 @@ def mask_macros(memory, first_macro, slots, rows, i, words):
 
 
 @compiled
-def forget_batch(memories, mask):
-    """Forget in the environments of mask [N] bool."""
-    for i in range(len(memories)):
-        if mask[i]:
-            forget_one(memories[i])
-
-
-@compiled
 def remember_batch(memories, effects, host_slots, host_scans, listed, words, actions, keeping):
     """Remember what was seen, words [N, W] uint64, and done, actions [N] int64."""
     for i in range(len(memories)):
@@ -332,10 +324,7 @@ class Memories:
 
     def forget(self, mask: np.ndarray | None = None) -> None:
         """Begin new episodes, everywhere or in the environments of mask [N] bool."""
-        if mask is None:
-            self.records[:] = 0
-        elif not self.idle:
-            forget_batch(self.records, np.array(mask, np.bool_))
+        self.records[slice(None) if mask is None else np.asarray(mask, np.bool_)] = 0
 
     def remember(self, words: np.ndarray, actions: np.ndarray) -> None:
         """Remember what was seen, words [N] or [N, W] uint64, and done, actions [N] of the world."""

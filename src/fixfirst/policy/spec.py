@@ -61,12 +61,13 @@ SHIELDS: Mapping[str, ShieldWay] = MappingProxyType(
 class SpecArrays(NamedTuple):
     """A spec for compiled functions; see `remembering.py`."""
 
-    starts: np.ndarray  # [sets of hosts, turns and slots] int64: where the groups of memory lie in a row
+    starts: (
+        np.ndarray
+    )  # [sets of hosts, turns and slots] int64: where the groups of memory lie in a row; and the suspect hosts
     meanings: np.ndarray  # [A, 32] int64
     shifts: np.ndarray  # [A, 2] int64
     slots: np.ndarray  # [macros that can be masked, D] uint64
     tables: MemoryTables
-    suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
     keeping: int  # how suspicion comes and goes: `ShieldWay.code`
     first_macro: int  # the number of the first macro among the choices
     words: int  # K
@@ -222,12 +223,11 @@ class PolicySpec:
 def _arrays(spec: PolicySpec) -> SpecArrays:
     chosen, memory = spec.action_set, spec.memory
     return SpecArrays(
-        starts=memory.starts,
+        starts=np.append(memory.starts, memory.inputs if spec.shield else -1),
         meanings=chosen.meanings,
         shifts=chosen.shifts,
         slots=chosen.slots,
         tables=memory_tables(spec.scenario),
-        suspicion=memory.inputs if spec.shield else -1,
         keeping=SHIELDS[spec.keeping].code,
         first_macro=len(chosen.actions),
         words=spec.words,

@@ -132,14 +132,12 @@ class PolicyTable(Answers):
 
 
 @inlined
-def read_row(
-    memory, starts, listed, suspicion, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i
-):
+def read_row(memory, starts, listed, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i):
     """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices.
 
     view: the words of the observation, or more of them, which are 0.
     """
-    words = rows.shape[1] - forbidden.shape[2]
+    words, suspicion = rows.shape[1] - forbidden.shape[2], starts[-1]
     for k in range(min(len(view), words)):
         rows[i, k] |= view[k]
     if remembers:
@@ -158,24 +156,9 @@ def read_row(
 @compiled
 def _read_rows(memories, arrays, shields, assigned, words, rows):
     """Complete rows [N, row words] of N environments that see words [N, W] and have to keep orders assigned [N]."""
-    starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
+    starts, first_macro, slots = arrays.starts, arrays.first_macro, arrays.slots
     keeping, remembers = arrays.keeping, arrays.remembers
     ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.tables.listed
     for i in range(len(words)):
         memory, order, view = memories[i], assigned[i], words[i]
-        read_row(
-            memory,
-            starts,
-            listed,
-            suspicion,
-            keeping,
-            first_macro,
-            slots,
-            remembers,
-            ranked,
-            forbidden,
-            order,
-            view,
-            rows,
-            i,
-        )
+        read_row(memory, starts, listed, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i)

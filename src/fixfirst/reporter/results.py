@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
-from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.play import comparison, equivalence, leaderboard
 from fixfirst.reporter.screen import Copied, Strong, show
 from fixfirst.reporter.verdicts import NOTHING_PASSED, some, verdict_in_words, verdict_over_seeds
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import across_seeds, agreement
 from fixfirst.stats.evaluation import Evaluations
+from fixfirst.stats.network_facts import NetworkFacts
 
 if TYPE_CHECKING:
     from fixfirst.searcher import study

@@ -13,7 +13,6 @@ import numpy as np
 
 from fixfirst.base import errors, files
 from fixfirst.orders import order
-from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs.csv_logs import iterate_rows, read_rows
 from fixfirst.runs.layout import Kind, RunFiles
@@ -24,6 +23,7 @@ from fixfirst.runs.sessions import RUNNING, is_locked
 from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.evaluation import Evaluation
+from fixfirst.stats.network_facts import NetworkFacts
 
 ASSUMED_TEST_EPISODES = 1_000  # where the configuration does not say
 # Settings that do not decide what a run finds.

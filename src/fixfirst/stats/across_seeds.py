@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import errors, tables
-from fixfirst.orders.network_facts import NetworkFacts, Pair
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs.csv_logs import read_rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown, round_up
 from fixfirst.stats.intervals import mean_interval
+from fixfirst.stats.network_facts import NetworkFacts, Pair
 from fixfirst.stats.ranking import Ranking, rank, training_spread
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import distributions, errors, tables
-from fixfirst.orders.network_facts import NetworkFacts, Pair
 from fixfirst.stats import intervals
 from fixfirst.stats.across_seeds import SearchedWorld, Verdict
 from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown
+from fixfirst.stats.network_facts import NetworkFacts, Pair
 
 # ---------------------------------------------------------------- in several networks
 #
