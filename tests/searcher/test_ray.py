@@ -38,7 +38,7 @@ from fixfirst.base.jobs import Finished, InlineScheduler
 from fixfirst.base.plans import MAX_NODES_LOST
 from fixfirst.cli import main
 from fixfirst.searcher.jobs import BaseJob, run_base
-from fixfirst.searcher.study import begin_search, run_searches
+from fixfirst.searcher.study import begin_study, run_searches
 from fixfirst.settings.search import search_config
 
 on_a_cluster = pytest.mark.ray
@@ -149,7 +149,7 @@ class LosingNodes(InlineScheduler):
 
 def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
     executor = LosingNodes()
-    run = begin_search(search_config(**EASY | {"n_workflows": 2}), tmp_path / "run")
+    (run,) = begin_study([search_config(**EASY | {"n_workflows": 2})], tmp_path / "run").searches
     assert run_searches([run], executor, NoView(), interrupt=False, folder=run.folder)
     assert executor.losses == MAX_NODES_LOST
     assert [row["status"] for row in ledger(run.folder)] == ["accepted", "failed"]

@@ -48,7 +48,7 @@ from fixfirst.runs.sessions import status
 from fixfirst.searcher import jobs as searcher_jobs, published
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.strategy import NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome
-from fixfirst.searcher.study import begin_search, open_search, run_searches
+from fixfirst.searcher.study import begin_study, open_search, run_searches
 from fixfirst.settings.search import search_config
 from fixfirst.stats.across_seeds import read_trials
 
@@ -70,7 +70,7 @@ def resume(folder, *arguments, expect=0):
 
 def run_with(scheduler, folder, settings, view=None):
     """A search with a scheduler of the test's own."""
-    search = begin_search(search_config(**{"separate": True} | settings), folder)
+    (search,) = begin_study([search_config(**{"separate": True} | settings)], folder).searches
     assert run_searches([search], scheduler, view or NoView(), interrupt=False, folder=folder)
     return search
 
@@ -763,7 +763,7 @@ def test_a_search_whose_workers_always_die_ends(tmp_path, capsys):
 
 
 def test_a_warm_up_whose_worker_dies_twice_ends_the_search(tmp_path):
-    search = begin_search(search_config(**RANDOM), tmp_path / "run")
+    (search,) = begin_study([search_config(**RANDOM)], tmp_path / "run").searches
     with pytest.raises(WorkerError, match="warm-up: its worker died again and again"):
         run_searches([search], Dying({WARMUP_KEY: 2}), NoView(), interrupt=False, folder=search.folder)
 

@@ -20,12 +20,14 @@ from fixfirst.reporter.answer_report import _why_sections as why_sections, how_s
 from fixfirst.runs.csv_logs import read_rows
 from fixfirst.runs.rows import ValueRow
 from fixfirst.searcher import shared
-from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
-from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome
-from fixfirst.searcher.study import begin_search, run_searches
+from fixfirst.searcher.choosing import turns
+from fixfirst.searcher.shared import worst_shortfall
+from fixfirst.searcher.strategy import Strategy, StrategyConfig, TrialOutcome
+from fixfirst.searcher.study import begin_study, run_searches
 from fixfirst.settings.search import search_config
 from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Answer
+from fixfirst.stats.price_histories import is_falling
 from fixfirst.stats.pricing import Part
 
 QUIET = {"quiet": True, "report": False}
@@ -86,7 +88,7 @@ def test_what_a_kill_left_of_a_bases_checkpoints_goes(run, tmp_path):
 def test_whoever_opened_it_before_another_ended_it_changes_nothing(run, tmp_path):
     """Two resumed at once: the second has seen the run as it was, and is let in when the first has ended."""
     folder = tmp_path / "run"
-    late = begin_search(search_config(**SHARED), folder)
+    (late,) = begin_study([search_config(**SHARED)], folder).searches
     ff.resume(folder, workers=1, **QUIET)
     assert run_searches([late], InlineScheduler(), NoView(), interrupt=False, folder=folder)
     assert late.answer == run.answer and everything(folder) == everything(run.folder)
@@ -202,16 +204,14 @@ def test_a_search_is_longer_where_more_orders_differ_unless_its_length_is_given(
     assert search_config(red_agent="meander", separate=True).total_episodes == 1_150_000
 
 
-def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
+def test_dear_orders_have_three_turns_to_two_of_the_others():
     """Three orders in a round that has room for all: the last costs 1, more than the margin of 0.5, the second 0.4."""
-    search = SharedSearch(search_config(**SHARED), tmp_path)
     orders = [Workflow.from_number(number) for number in range(3)]
-    choices = [Choice(order, "ucb") for order in orders]
-    assert search.turns(choices) == orders  # nothing is known yet
-    for order, mean in zip(orders, (-14.0, -14.4, -15.0), strict=True):
-        search.add_rows([ValueRow(round=1, replicate=r, workflow=str(order), mean=mean, standard_error=0.1) for r in (0, 1)])
-    assert [search.turns(choices).count(order) for order in orders] == [2, 2, 3]
-    assert [search.turns(choices[:1]).count(order) for order in orders] == [2, 1, 1]  # half for those known before
+    earned = np.array([[-14.0, -14.4, -15.0]] * 2)
+    assert turns(orders, [], earned[:, :0], margin=0.5) == orders  # nothing is known yet
+    assert [turns(orders, orders, earned, margin=0.5).count(order) for order in orders] == [2, 2, 3]
+    # Of one that is chosen alone half of the turns are its own.
+    assert [turns(orders[:1], orders, earned, margin=0.5).count(order) for order in orders] == [2, 1, 1]
 
 
 def test_some_are_dropped_after_a_single_round_too():

@@ -9,14 +9,14 @@ from searches import EASY, RANDOM, SHARED, NoView, ledger, one_line, outcome, ro
 import fixfirst as ff
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
-from fixfirst.searcher.study import begin_search, begin_study, open_study, run_searches, study_name
+from fixfirst.searcher.study import begin_study, open_study, run_searches, study_name
 from fixfirst.settings.search import search_config, search_configs
 
 MEMBERS = ["b_line-3", "b_line-4", "meander-3", "meander-4"]
 
 
 def run_alone(folder, **changes):
-    search = begin_search(search_config(**EASY | changes), folder)
+    (search,) = begin_study([search_config(**EASY | changes)], folder).searches
     assert run_searches([search], InlineScheduler(), NoView(), interrupt=False, folder=folder)
     return folder
 
