@@ -2,24 +2,19 @@
 
 import numpy as np
 import pytest
+from learners import RED, UNTRAINED, small_league
 from policies import FIRST_CHAMPION
 
-from fixfirst.base import errors
-from fixfirst.base.jobs import Interrupt
 from fixfirst.game.game_config import Game
-from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
-from fixfirst.learner.driver import Driver
-from fixfirst.learner.league import PAST, League
-from fixfirst.learner.ppo import initial_weights
-from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
+from fixfirst.learner.league import PAST
+from fixfirst.learner.red_training import Opponent, best_response, play_red
 from fixfirst.play.baselines import make_baseline
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.red_file import load_red
 from fixfirst.reporter.habits import describe_duel
-from fixfirst.settings.league import LeagueConfig
 
-SPEC, GAME = RedSpec(), Game(max_steps=30)
+GAME = Game(max_steps=30)
 
 
 class RestoresWhatIsActive:
@@ -31,139 +26,109 @@ class RestoresWhatIsActive:
         return np.where(active.any(axis=1), restore[active.argmax(axis=1)], 0)
 
 
+HOLE = Opponent(RestoresWhatIsActive())
+
+
 def test_a_best_response_finds_a_planted_hole_and_says_so():
-    opponent = Opponent(RestoresWhatIsActive())
-    starts = {"scratch": None, "untrained": initial_weights(SPEC.inputs, 5, SPEC.actions)}
-    tried = best_response(opponent, GAME, SPEC, starts, episodes=700, seed=1)
+    tried = best_response(HOLE, GAME, RED, {"scratch": None, "untrained": UNTRAINED}, episodes=700, seed=1)
     assert len(tried) == 5 and tried[0].mean == min(attempt.mean for attempt in tried) < -25  # of 29 that noise can take
-    duel = play_red(opponent, tried[0].weights, SPEC, GAME, episodes=100, seed=1, purpose="exploit")
-    told = " ".join(describe_duel(duel, SPEC))
-    assert "% of its turns it" in told and "policy restores" in told
+    duel = play_red(HOLE, tried[0].weights, RED, GAME, episodes=100, seed=1, purpose="exploit")
+    habits = " ".join(describe_duel(duel, RED))
+    assert "% of its turns it" in habits and "policy restores" in habits
 
 
 def test_the_best_attacker_goes_on_less_sure_of_itself_and_is_then_refined_as_it_is():
     """With a budget below one update nothing is learned: what is left are the weights that each way begins with."""
-    starts = {"known": initial_weights(SPEC.inputs, 5, SPEC.actions)}
-    tried = best_response(Opponent(RestoresWhatIsActive()), GAME, SPEC, starts, episodes=20, seed=1)
-    found = {attempt.start: attempt.weights["actor.4.weight"] for attempt in tried}
-    (longer,) = (name for name in found if name.endswith(", longer"))
-    (refined,) = (name for name in found if name.endswith(", refined"))
-    np.testing.assert_array_equal(found[longer], 0.25 * starts["known"]["actor.4.weight"])
-    np.testing.assert_array_equal(found[refined], found[refined.removesuffix(", refined")])
+    tried = best_response(HOLE, GAME, RED, {"known": UNTRAINED}, episodes=20, seed=1)
+    ends = {attempt.start: attempt.weights["actor.4.weight"] for attempt in tried}
+    longer, refined = (next(name for name in ends if name.endswith(way)) for way in (", longer", ", refined"))
+    np.testing.assert_array_equal(ends[longer], 0.25 * UNTRAINED["actor.4.weight"])
+    np.testing.assert_array_equal(ends[refined], ends[refined.removesuffix(", refined")])
 
 
 def test_nothing_is_taken_where_blue_cannot_lose():
     """In one turn red can only look around."""
-    opponent, weights = Opponent(make_baseline("sleep", ())), initial_weights(SPEC.inputs, 0, SPEC.actions)
-    duel = play_red(opponent, weights, SPEC, Game(max_steps=1), episodes=20, seed=0, purpose="test")
+    opponent = Opponent(make_baseline("sleep"))
+    duel = play_red(opponent, UNTRAINED, RED, Game(max_steps=1), episodes=20, seed=0, purpose="test")
     assert (duel.blue.returns == 0).all()
 
 
-def training(seed=0):
-    return RedTraining([Opponent(load_policy("champion").player())], GAME, SPEC, episodes=200, seed=seed)
+def finished(league):
+    """All its steps to the end."""
+    steps = []
+    while not league.done:
+        steps.append(league.step())
+    return steps
 
 
-def tiny_league():
-    policy = load_policy("champion-current")
-    sizes = {"live": 2, "lapsing": 1, "life": 2, "frozen": 1, "envs": 3, "frozen_envs": 2, "script_envs": 3}
-    config = LeagueConfig(updates=4, responses=1, response_episodes=50, **sizes)
-    return League(config, policy.spec, policy.weights, {"known": initial_weights(SPEC.inputs, 9, SPEC.actions)})
+@pytest.fixture
+def watched(monkeypatch):
+    """A league, and what its defender learns from: (rollout, groups) of every update."""
+    league, learned = small_league(), []
+    update = league.learner.update
 
+    def note(played, rewards, **options):
+        learned.append((played, options["groups"]))
+        return update(played, rewards, **options)
 
-@pytest.mark.parametrize("make", [training, tiny_league])
-def test_a_training_that_was_interrupted_ends_with_the_same_bytes(make, tmp_path):
-    whole, first, second = make(), make(), make()
-    while not whole.done:
-        whole.step()
-    for _ in Driver(tmp_path, first, {"a": 1}, every=2).steps(interrupt := Interrupt()):
-        interrupt.requested = first.updates == 2
-    run = Driver(tmp_path, second, {"a": 1}, every=2)
-    assert second.updates == 2 and not run.complaints
-    list(run.steps())
-    assert second.numbers() == whole.numbers()
-    ours, theirs = second.tensors(), whole.tensors()
-    assert ours.keys() == theirs.keys() and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
-    with pytest.raises(errors.PolicyError, match="belongs to a training with another configuration"):
-        Driver(tmp_path, make(), {"a": 2})
+    monkeypatch.setattr(league.learner, "update", note)
+    return league, learned
 
 
 def test_frozen_attackers_join_a_league_and_others_begin():
-    league, steps = tiny_league(), []
-    while not league.done:
-        steps.append(league.step())
+    league = small_league()
+    assert [live.start for live in league.live] == ["known", "scratch"]
+    steps = finished(league)
     assert league.born == 2 + len(league.pool) == 8 and [red.kind for red in league.pool].count("response") == 2
     assert [len(step.closed) for step in steps] == [0, 0, 0, 6, 0, 0, 0, 9]  # two updates, a response, the matrix; twice
     returns = steps[4].returns
     assert {"scripts", "live 1"} < set(returns) and any(name.startswith("frozen") for name in returns)
     assert "live 0" not in returns  # it meets a defender that sleeps: what that earns says nothing
+    assert league.live[0].start == "known"  # from scratch it would not find the target in its life, awake or asleep
+    everybody = [row.mean for row in steps[-1].closed if row.kind != "script"]
+    assert [red.taken for red in league.pool] == pytest.approx(everybody, abs=1e-3)  # who found a new hole is met more often
 
 
-def test_a_defender_learns_from_what_comes_after_it_slept(monkeypatch):
+def test_a_defender_learns_from_what_comes_after_it_slept(monkeypatch, watched):
     """In every update all its episodes have as many turns to learn from, whenever and for however long it was asleep."""
-    league, met, learned = tiny_league(), [], []
-    play, update = league._play_live, league.learner.update
+    league, learned = watched
+    met, play = [], league._play_live
     monkeypatch.setattr(league, "_play_live", lambda number: met.append(play(number)) or met[-1])
-    monkeypatch.setattr(league.learner, "update", lambda *said, **named: (learned.append(said[0]), update(*said, **named)))
+    lapse = league._lapse(0)
     league.step()
-    lapse = tiny_league()._lapse(0)
     lapsing, other = (duel.blue for duel in met)
     sleep = league.spec.action_set.numbers(["Sleep"])[0]
     asleep = [turn for turn, choice in enumerate(lapse) if choice == sleep]
     assert len(asleep) >= 3 and asleep[-1] == len(lapse) - 1  # it ends with the lapse
     assert (lapsing.choices[asleep] == sleep).all() and not (other.choices[asleep] == sleep).all()
-    opening = len(league.spec.opening)
+    opening, ((whole, _),) = len(league.spec.opening), learned
     assert len(other.actions) == 100 and len(lapsing.actions) == len(lapse) + 100 - opening
-    (whole,) = learned
     assert whole.choices.shape == (100 - opening, 9)
     assert np.array_equal(whole.choices[:, 3:6], lapsing.choices[len(lapse) :])
 
 
-def test_attackers_that_meet_a_defender_with_lapses_begin_with_what_is_known():
-    """From scratch they would not find the target in their life, awake or asleep."""
-    league = tiny_league()
-    assert [live.start for live in league.live] == ["known", "scratch"]
-    while not league.done:
-        league.step()
-    assert league.live[0].start == "known"
-
-
-def test_when_a_round_is_closed_a_league_knows_what_everybody_takes_now():
-    """Whom nobody met for a while may have found a new hole: attackers are drawn by what they take."""
-    league = tiny_league()
-    closed = ()
-    while not closed:
-        closed = league.step().closed
-    now = [row.mean for row in closed if row.kind != "script"]
-    assert [red.taken for red in league.pool] == pytest.approx(now, abs=1e-3)  # files keep so many digits
-
-
-def test_a_league_compares_what_happens_against_one_opponent_with_that_only(monkeypatch):
+def test_a_league_compares_what_happens_against_one_opponent_with_that_only(watched):
     """Three episodes against the scripts and against each of two live attackers; in the next round, two against a frozen."""
-    league, groups = tiny_league(), []
-    update = league.learner.update
-    monkeypatch.setattr(
-        league.learner, "update", lambda *said, **named: (groups.append(named["groups"]), update(*said, **named))
-    )
-    while not league.done:
-        league.step()
-    assert groups[0] == [3, 3, 3] and groups[-1] == [3, 2, 3, 3]
+    league, learned = watched
+    finished(league)
+    assert learned[0][1] == [3, 3, 3] and learned[-1][1] == [3, 2, 3, 3]
 
 
 def test_the_defender_that_is_kept_is_the_average_of_the_updates():
     """The first counts for 9 tenths against the start, the second for 9 elevenths against both."""
-    league = tiny_league()
-    seen = [league.learner.weights["actor.4.bias"].copy()]
+    league = small_league()
+    biases = [league.learner.weights["actor.4.bias"].copy()]
     for _ in range(2):
         league.step()
-        seen.append(league.learner.weights["actor.4.bias"].copy())
-    first = seen[0] + 0.9 * (seen[1] - seen[0])
-    expected = first + 9 / 11 * (seen[2] - first)
+        biases.append(league.learner.weights["actor.4.bias"].copy())
+    first = biases[0] + 0.9 * (biases[1] - biases[0])
+    expected = first + 9 / 11 * (biases[2] - first)
     np.testing.assert_allclose(league.average["actor.4.bias"], expected, atol=1e-6)
-    assert np.abs(seen[2] - expected).max() > 1e-4
+    assert np.abs(biases[2] - expected).max() > 1e-4
 
 
 def test_attackers_of_a_league_prefer_different_hosts():
-    league = tiny_league()
+    league = small_league()
     biases = [league._start(number)[1]["actor.4.bias"] for number in (0, 4)]  # both from scratch
     assert abs(biases[0]).max() > 1 and abs(biases[0] - biases[1]).max() > 1
     assert [league._start(number)[0] for number in (1, 2, 3)] == ["scratch", "known", "known"]  # nobody is of the past yet

@@ -9,7 +9,7 @@ from fixfirst.learner.batch import aggregate, bits_of_rows, discounted_returns, 
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.settings.training import PPOConfig
+from fixfirst.settings.ppo import PPOConfig
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 
@@ -19,22 +19,13 @@ def column(*values):
     return np.array(values, np.float32)[:, None]
 
 
-# ---------------------------------------------------------------- returns
+def test_returns_and_advantages_by_hand():
+    """With gamma 1/2: -2, then 0 + -2/2 = -1, then -1 + -1/2 = -1.5.
 
-
-def test_discounted_returns():
-    """With gamma 1/2: -2, then 0 + -2/2 = -1, then -1 + -1/2 = -1.5."""
+    With gamma = lambda = 1/2 the deltas are 1 + 4/2 - 3 = 0 and 2 + 5/2 - 4 = 0.5; advantages: 0 + 0.5/4 = 0.125 and 0.5.
+    """
     assert discounted_returns(column(-1, 0, -2), 0.5)[:, 0].tolist() == [-1.5, -1.0, -2.0]
-
-
-def test_gae():
-    """gamma = lambda = 1/2. deltas: 1 + 4/2 - 3 = 0 and 2 + 5/2 - 4 = 0.5; advantages: 0 + 0.5/4 = 0.125 and 0.5."""
     assert gae(column(1, 2), column(3, 4, 5), 0.5, 0.5)[:, 0].tolist() == [0.125, 0.5]
-
-
-def test_gae_with_lambda_one_is_the_return_minus_the_value():
-    rewards, values = column(-1, 0, -2, -3), column(0.5, -1, 2, 1, 0)
-    assert np.allclose(gae(rewards, values, 0.9, 1.0), discounted_returns(rewards, 0.9) - values[:-1])
 
 
 def test_returns_never_cross_episodes():
@@ -42,18 +33,16 @@ def test_returns_never_cross_episodes():
     rng = np.random.default_rng(0)
     rewards, values = rng.normal(size=(5, 2)), rng.normal(size=(6, 2))
     changed, changed_values = rewards.copy(), values.copy()
-    changed[:, 1] = 1000
-    changed_values[:, 1] = -1000
+    changed[:, 1], changed_values[:, 1] = 1000, -1000
     assert np.array_equal(discounted_returns(rewards, 0.9)[:, 0], discounted_returns(changed, 0.9)[:, 0])
     assert np.array_equal(gae(rewards, values, 0.9, 0.9)[:, 0], gae(changed, changed_values, 0.9, 0.9)[:, 0])
 
 
-def test_the_end_of_an_episode_is_a_truncation_worth_the_value_of_what_follows():
+@pytest.mark.parametrize(("bootstrap", "target"), [(True, 4.0), (False, 0.0)])
+def test_the_end_of_an_episode_is_a_truncation_worth_the_value_of_what_follows(bootstrap, target):
     """One step, reward 0, values 0 then 8, gamma 1/2: the value target is 4 with a bootstrap, 0 without."""
-    for bootstrap, target in ((True, 4.0), (False, 0.0)):
-        config = PPOConfig(gamma=0.5, gae_lambda=1.0, bootstrap=bootstrap, reward_scale=1.0)
-        _, returns = targets(config, column(0.0), column(0.0, 8.0))
-        assert returns.tolist() == [[target]]
+    config = PPOConfig(gamma=0.5, reward_scale=1.0, bootstrap=bootstrap)
+    assert targets(config, column(0.0), column(0.0, 8.0))[1].tolist() == [[target]]
 
 
 def test_monte_carlo_returns_are_normalised_over_the_batch_and_not_bootstrapped():
@@ -67,10 +56,9 @@ def test_monte_carlo_returns_are_normalised_over_the_batch_and_not_bootstrapped(
 
 
 def test_gae_advantages_are_normalised_and_the_value_targets_are_not():
-    config = PPOConfig(reward_scale=0.1)
     rng = np.random.default_rng(1)
     rewards, values = rng.normal(-5, 3, (20, 4)), rng.normal(size=(21, 4)).astype(np.float32)
-    advantages, returns = targets(config, rewards, values)
+    advantages, returns = targets(PPOConfig(reward_scale=0.1), rewards, values)
     assert advantages.mean() == pytest.approx(0, abs=1e-5) and advantages.std() == pytest.approx(1, abs=1e-4)
     assert np.allclose(returns, gae(rewards * 0.1, values, 0.99, 0.95) + values[:-1], atol=1e-4)
 
@@ -86,31 +74,17 @@ def test_what_happens_against_one_opponent_is_compared_with_that_only():
     assert abs(idle[0, :2]).max() < 1e-4  # where nothing happens, nothing is blown up
 
 
-# ---------------------------------------------------------------- distinct rows
-
-
-def rollout_of(words, actions, workflows=(), assigned=None):
+def rollout_of(words, actions, workflows=(), assigned=(0, 0)):
     """As a policy without a memory would have played it. Its table met some rows before, in another order."""
-    words = np.array(words, np.uint64)
-    assigned = np.zeros(words.shape[1], np.int64) if assigned is None else np.array(assigned)
+    words, actions, assigned = np.array(words, np.uint64), np.array(actions, np.int16), np.array(assigned)
     nothing, spec = np.zeros_like(words, np.int16), PolicySpec.for_orders(workflows)
     read = np.repeat(spec.orders(workflows)[assigned][None], len(words), axis=0)
     read[:, :, 0] |= words
-    rows, found = np.unique(read.reshape(-1, spec.row_words), axis=0, return_inverse=True)
+    rows, numbers = np.unique(read.reshape(-1, spec.row_words), axis=0, return_inverse=True)
     before = np.full((3, spec.row_words), 99, np.uint64)
-    actions = np.array(actions, np.int16)
-    return Rollout(
-        words,
-        nothing,
-        nothing,
-        actions,
-        nothing[:-1].astype(np.int32),
-        choices=actions,
-        row_ids=(found.reshape(words.shape) + 3).astype(np.int32),
-        rows=np.concatenate([before, rows]),
-        assigned=assigned,
-        workflows=workflows,
-    )
+    row_ids, rewards10 = (numbers.reshape(words.shape) + 3).astype(np.int32), nothing[:-1].astype(np.int32)
+    rows = np.concatenate([before, rows])
+    return Rollout(words, nothing, nothing, actions, rewards10, actions, row_ids, rows, assigned, workflows)
 
 
 def test_rows_are_numbered_as_they_are_met_and_those_after_the_last_action_come_last():
@@ -136,8 +110,7 @@ def test_advantages_are_summed_by_sign_within_a_row_and_action():
     advantages = np.array([[2, -4], [-1, 0.5], [5, -7]])
     returns = np.array([[1, 2], [3, 4], [5, 6.0]])
     seen = distinct_rows(rollout)
-    starts, active = np.array([0, 0, 0], np.int64), np.empty(0, np.int64)
-    nothing = np.empty((0, 145), np.bool_)
+    starts, active, nothing = np.zeros(3, np.int64), np.empty(0, np.int64), np.empty((0, 145), np.bool_)
     rows = aggregate(starts, active, nothing, seen.found, rollout.actions, advantages, returns, seen.used, 145)
     assert rows.visits.tolist() == [5, 1] and rows.returns.tolist() == [1 + 2 + 3 + 5 + 6, 4]
     assert rows.squares.tolist() == [1 + 4 + 9 + 25 + 36, 16]

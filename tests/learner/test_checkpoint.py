@@ -6,80 +6,56 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from learners import small_attacker, small_defender, small_league, state
 
-import fixfirst as ff
+from fixfirst.base.errors import PolicyError
 from fixfirst.base.jobs import Interrupt
 from fixfirst.learner import checkpoint
 from fixfirst.learner.driver import Driver
 from fixfirst.learner.stages import first_entrant
 from fixfirst.learner.training import Training
-from fixfirst.settings.training import make_config
-
-ORDER = "enterprise > op_server > op_host > user > defender"
 
 
-def training(updates=0, entrant=0, **settings):
-    given = {"workflow": ORDER, "max_steps": 10, "total_episodes": 100} | settings
-    if given["workflow"] != "none":  # without an order there is nothing to keep to
-        given = {"keep": "penalty"} | given
-    config = make_config(ppo={"num_envs": 4}, **given)
-    made = Training(config, entrant=replace(first_entrant(config), number=entrant))
-    for _ in range(updates):
-        made.step()
-    return made
+def updates(folder):
+    """Of the checkpoints in a folder, the newest first."""
+    return [int(path.stem[-8:]) for path in checkpoint.paths(folder)]
 
 
-def save(folder, training):
-    checkpoint.save(folder, training, training.identity)
+@pytest.mark.parametrize("make", [lambda: small_defender(total_episodes=16), small_attacker, small_league])
+def test_a_training_that_was_interrupted_ends_with_the_same_bytes(make, tmp_path):
+    whole, first, second = make(), make(), make()
+    while not whole.done:
+        whole.step()
+    for _ in Driver(tmp_path, first, {"a": 1}, every=2).steps(interrupt := Interrupt()):
+        interrupt.requested = first.updates == 2
+    run = Driver(tmp_path, second, {"a": 1}, every=2)
+    assert second.updates == 2 and not run.complaints
+    list(run.steps())
+    assert state(second) == state(whole)
+    with pytest.raises(PolicyError, match="belongs to a training with another configuration; delete it to begin again"):
+        Driver(tmp_path, make(), {"a": 2})
 
 
-def restore(folder, training):
-    return checkpoint.restore(folder, training, training.identity)
+@pytest.mark.parametrize("damaged", ["checkpoint-00000003.safetensors", "checkpoint-00000003.json"])
+def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, damaged):
+    """The two newest of three are kept, each of two files."""
+    training, states = small_defender(), {}
+    for update in (1, 2, 3):
+        training.step()
+        checkpoint.save(tmp_path, training, training.identity)
+        states[update] = state(training)
+    assert updates(tmp_path) == [3, 2] and len(list(tmp_path.iterdir())) == 4
+    (tmp_path / damaged).write_bytes((tmp_path / damaged).read_bytes()[:-9])
+    resumed = small_defender()
+    complaint, consequence = Driver(tmp_path, resumed, resumed.identity).complaints
+    assert "checkpoint-00000003" in complaint and "\n" not in complaint
+    assert consequence == "going on from update 2, the newest good checkpoint" and state(resumed) == states[2]
 
 
-def state(training):
-    """All that a checkpoint must bring back, as values; but for what the clock says."""
-    numbers = {name: value for name, value in training.numbers().items() if name != "seconds"}
-    return {name: array.tobytes() for name, array in training.learner.tensors().items()}, numbers
-
-
-def test_a_training_put_back_goes_on_with_the_same_bytes(tmp_path):
-    straight, resumed = training(2), training()
-    save(tmp_path, straight)
-    assert restore(tmp_path, resumed) == [] and state(resumed) == state(straight)
-    rows = [(t.step(), t.step())[1].row for t in (straight, resumed)]
-    assert state(resumed) == state(straight)
-    assert replace(rows[0], collection_s=0, update_s=0) == replace(rows[1], collection_s=0, update_s=0)
-
-
-@pytest.fixture
-def two(tmp_path):
-    """A folder with the checkpoints of updates 1 and 2, of three: the two newest are kept."""
-    going = training()
-    save(tmp_path, going)
-    for _ in range(2):
-        going.step()
-        save(tmp_path, going)
-    assert [path.name for path in checkpoint.paths(tmp_path)] == ["checkpoint-00000002.json", "checkpoint-00000001.json"]
-    assert len(list(tmp_path.iterdir())) == 4
-    return tmp_path
-
-
-@pytest.mark.parametrize("damaged", ["checkpoint-00000002.safetensors", "checkpoint-00000002.json"])
-def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(two, damaged):
-    (two / damaged).write_bytes((two / damaged).read_bytes()[:-9])
-    resumed = training()
-    complaint, consequence = Driver(two, resumed, resumed.identity).complaints
-    assert "checkpoint-00000002" in complaint and "\n" not in complaint
-    assert consequence == "going on from update 1, the newest good checkpoint"
-    assert state(resumed) == state(training(1))
-
-
-@pytest.mark.parametrize("other", [training(seed=1), training(entrant=1)])
-def test_a_checkpoint_of_another_training_is_refused(two, other):
-    with pytest.raises(ff.PolicyError, match="belongs to a training with another configuration; delete it to begin again"):
-        restore(two, other)
-    assert other.updates == 0
+def test_another_seed_or_entrant_is_another_training():
+    here = small_defender()
+    other = Training(here.config, entrant=replace(first_entrant(here.config), number=1))
+    assert here.identity == small_defender().identity not in (small_defender(seed=1).identity, other.identity)
 
 
 class Counter:
@@ -107,20 +83,18 @@ class Counter:
 
 @pytest.mark.parametrize("operation", range(9))
 def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monkeypatch, operation):
-    """Nothing happens before so many files are replaced or deleted."""
-    counter = Counter()
+    """Nothing happens after so many files were replaced or deleted."""
+    counter, left = Counter(), iter(range(operation))
     for counter.updates in (1, 2):
         checkpoint.save(tmp_path, counter, {})
-    left = [operation]
 
     def dying(act):
-        def go(*places, **options):
-            if left[0] == 0:
+        def act_or_die(*paths, **options):
+            if next(left, None) is None:
                 raise KeyboardInterrupt
-            left[0] -= 1
-            return act(*places, **options)
+            return act(*paths, **options)
 
-        return go
+        return act_or_die
 
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
         patch.setattr(os, "replace", dying(os.replace))
@@ -132,23 +106,20 @@ def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monk
 
 
 def test_a_training_is_saved_every_so_often_where_it_stops_and_at_its_end(tmp_path):
-    def newest():
-        return [int(path.stem[-8:]) for path in checkpoint.paths(tmp_path)]
-
     run, seen = Driver(tmp_path, Counter(), {}, every=3), []
     for _ in run.steps(interrupt := Interrupt()):
-        seen.append(newest()[:1])
+        seen.append(updates(tmp_path)[:1])
         interrupt.requested = run.training.updates == 5
-    assert seen == [[], [], [], [3], [3]] and newest() == [5, 3] and run.interrupted
+    assert seen == [[], [], [], [3], [3]] and updates(tmp_path) == [5, 3] and run.interrupted
     again = Driver(tmp_path, Counter(), {}, every=3)
     assert again.training.updates == 5 and again.complaints == []
     list(again.steps())
-    assert newest() == [7, 6] and not again.interrupted
+    assert updates(tmp_path) == [7, 6] and not again.interrupted
 
 
 def test_a_training_counts_the_seconds_of_earlier_sessions(tmp_path):
-    before, after = training(1), training()
+    before, after = small_defender(), small_defender()
     before._began -= 1000  # it took so long
-    save(tmp_path, before)
+    checkpoint.save(tmp_path, before, {})
     assert after.seconds < 1000
-    assert restore(tmp_path, after) == [] and 1000 <= after.seconds < 2000
+    assert checkpoint.restore(tmp_path, after, {}) == [] and 1000 <= after.seconds < 2000

@@ -2,60 +2,44 @@
 
 import numpy as np
 import pytest
+from searches import ORDER
 
 from fixfirst.learner.training import Training
 from fixfirst.orders.repairs import Counts
 from fixfirst.settings.training import make_config
 
-ORDER = "enterprise > op_server > op_host > user > defender"
+
+def passes(preset, episodes, compliant, **settings):
+    """Does a training pass after so many episodes? compliant: of 10 judged repairs in each episode of the last update."""
+    training = Training(make_config(preset, **{"workflow": ORDER, "max_steps": 1} | settings))
+    latest = Counts(*(np.full(len(compliant), 10) for _ in Counts._fields))
+    training.episodes, training.latest = episodes, latest._replace(compliant=np.array(compliant))
+    return training.passes_gate()
 
 
-def perfect(episodes, repairs=10):
-    """Counts of episodes in which every repair was judged and in order."""
-    return Counts(*(np.full(episodes, repairs) for _ in Counts._fields))
-
-
-def stoppable(preset, workflow=ORDER):
-    return Training(make_config(preset, workflow=workflow, max_steps=1))
-
-
-def test_parallel_25_may_stop_early_after_ten_episodes_per_environment():
-    training = stoppable("parallel-25")
-    training.latest = perfect(25)
-    training.episodes = 9 * 25
-    assert not training.passes_gate()
-    training.episodes = 10 * 25
-    assert training.passes_gate()
-
-
-@pytest.mark.parametrize(("preset", "episodes"), [("sequential", 1), ("hybrid", 5), ("parallel-100", 100)])
-def test_the_other_published_presets_may_stop_after_their_first_update(preset, episodes):
-    training = stoppable(preset)
-    training.episodes, training.latest = episodes, perfect(episodes)
-    assert training.passes_gate()
-    training.latest = training.latest._replace(compliant=training.latest.compliant * 9 // 10)
-    assert not training.passes_gate()
-
-
-def test_hybrid_looks_at_the_latest_of_its_five_episodes():
-    training = stoppable("hybrid")
-    good = perfect(5)
-    training.episodes = 5
-    training.latest = good._replace(compliant=np.array([0, 0, 0, 0, 10]))
-    assert training.passes_gate()
-    training.latest = good._replace(compliant=np.array([10, 10, 10, 10, 0]))
-    assert not training.passes_gate()
+@pytest.mark.parametrize(
+    ("preset", "episodes", "compliant", "expected"),
+    [
+        ("parallel-25", 9 * 25, [10] * 25, False),  # ten episodes per environment are needed
+        ("parallel-25", 10 * 25, [10] * 25, True),
+        ("sequential", 1, [10], True),  # the others may stop after their first update
+        ("sequential", 1, [9], False),
+        ("hybrid", 5, [0, 0, 0, 0, 10], True),  # it looks at the latest of its five episodes
+        ("hybrid", 5, [10, 10, 10, 10, 0], False),
+        ("parallel-100", 100, [10] * 100, True),
+        ("parallel-100", 100, [9] * 100, False),
+    ],
+)
+def test_the_published_presets_look_at_the_latest_episodes(preset, episodes, compliant, expected):
+    assert passes(preset, episodes, compliant) is expected
 
 
 def test_the_default_preset_must_show_it_frozen_on_episodes_of_its_own():
     """Its training episodes look perfect, but the untrained policy repairs in any order."""
-    training = Training(make_config(workflow=ORDER, max_steps=30, gate_episodes=50, keep="penalty"))
-    training.latest = perfect(50)
-    assert training.config.gate_rule == "bound" and not training.passes_gate()
+    assert make_config().gate_rule == "bound"
+    assert not passes("default", 50, [10] * 50, max_steps=30, gate_episodes=50, keep="penalty")
 
 
-def test_there_is_no_gate_without_exactly_one_order():
-    for workflow in ("none", "all"):
-        training = stoppable("parallel-100", workflow)
-        training.latest, training.episodes = perfect(100), 100
-        assert not training.passes_gate()
+@pytest.mark.parametrize("workflow", ["none", "all"])
+def test_there_is_no_gate_without_exactly_one_order(workflow):
+    assert not passes("parallel-100", 100, [10] * 100, workflow=workflow)

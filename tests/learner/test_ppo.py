@@ -8,6 +8,7 @@ import pytest
 from cage2 import HOST_NAMES
 from late import Late
 from numba import njit
+from searches import ORDER
 from torch_oracle import Oracle, Seen, losses
 
 from fixfirst.base.errors import ConfigError
@@ -25,31 +26,21 @@ from fixfirst.settings.ppo import PPOConfig
 from fixfirst.settings.training import make_config
 
 torch = Late("torch")
-ORDER = "enterprise > op_server > op_host > user > defender"
 
 
-def played(workflow, preset="default", **options):
+def played(workflow, **options):
     """A config, its rollout by the untrained policy, and rewards of it that hang on what was done."""
-    settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 10_000, "n_envs": 16, "episodes_per_update": 16}
-    config = make_config(preset, **settings, **options)
+    config = make_config(workflow=workflow, max_steps=30, n_envs=16, episodes_per_update=16, **options)
     network = Network.of(initial_weights(config.spec.inputs, 0, config.spec.actions))
-    rollout = collect(
-        make_world(config.game, config.ppo.num_envs, autoreset="disabled"),
-        PolicyTable(network, config.workflows, spec=config.spec),
-        world_seed=1,
-        policy_seed=2,
-        first_episode=0,
-        workflows=config.workflows,
-    )
+    world = make_world(config.game, config.n_envs, autoreset="disabled")
+    player = PolicyTable(network, config.workflows, spec=config.spec)
+    rollout = collect(world, player, world_seed=1, policy_seed=2, first_episode=0, workflows=config.workflows)
     return config, rollout, rollout.rewards10 / 10 - (rollout.actions % 7 == 3)
 
 
-def autograd(config, rollout, rewards, old, new, entropy):
-    """Gradient and statistics of PPO's loss at the weights `new`; `old` are those with which the rollout was played."""
-    seen, oracle = Oracle(config, old).see(rollout, rewards), Oracle(config, new)
-    statistics = oracle.differentiate(seen, entropy)
-    gradients = {name: tensor.grad.numpy().astype(np.float32) for name, tensor in oracle.weights.items()}
-    return Network.of(gradients).vector, statistics
+def gradient_of(oracle):
+    """The gradient of its loss, as one vector."""
+    return Network.of({name: tensor.grad.numpy().astype(np.float32) for name, tensor in oracle.weights.items()}).vector
 
 
 CASES = {
@@ -73,15 +64,14 @@ def test_gradients_are_those_of_autograd_in_double_precision(case):
     """After one large step, so that ratios differ from 1 and some are clipped: the second epoch's gradient, within 5e-6 of
     its largest number, and the statistics."""
     workflow, options = CASES[case]
-    options = {"learning_rate": 0.02, "max_grad_norm": 1e9} | options
-    first, rollout, rewards = played(workflow, **options, epochs=1)
-    second = first.model_copy(update={"epochs": 2})
-    spec, entropy = first.spec, first.ppo.ent_coef
-    once, twice = PPO(first.ppo, spec, 0), PPO(second.ppo, spec, 0)
+    config, rollout, rewards = played(workflow, **{"learning_rate": 0.02, "max_grad_norm": 1e9} | options, epochs=1)
+    spec, entropy = config.spec, config.ent_coef
+    once, twice = PPO(config.ppo, spec, 0), PPO(config.ppo.model_copy(update={"epochs": 2}), spec, 0)
     once.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
     stats = twice.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
-    old, new = initial_weights(spec.inputs, 0, spec.actions), once.weights
-    expected, numbers = autograd(first, rollout, rewards, old, new, entropy)
+    old, new = Oracle(config, initial_weights(spec.inputs, 0, spec.actions)), Oracle(config, once.weights)
+    numbers = new.differentiate(old.see(rollout, rewards), entropy)
+    expected = gradient_of(new)
     assert np.abs(twice._gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)
     shown = [stats.policy_loss, stats.value_loss, stats.entropy, stats.approx_kl, stats.clip_fraction]
     assert shown == pytest.approx(numbers, rel=1e-4, abs=2e-6)
@@ -107,34 +97,18 @@ def test_ten_updates_end_where_the_oracle_ends(workflow, options):
     assert difference.mean() < 0.02 * np.abs(learner.policy.vector - start).mean()
 
 
-def of_two_actions(log_probs, values, action, old_probability, advantages, returns):
-    numbers = (np.log(old_probability), advantages, returns)
-    seen = Seen(None, (), torch.tensor(action), *(torch.tensor(number, dtype=torch.float64) for number in numbers))
-    return losses(log_probs, values, seen, 0.2)
-
-
 def test_the_oracles_losses_and_gradients_of_two_transitions_by_hand():
     """Both actions have probability 1/2. The first had 1/4: ratio 2, advantage 1, clipped to 1.2. The second: ratio 1,
     advantage -3. Policy loss -(1.2 - 3) / 2 = 0.9; value loss (1 + 9) / 2; KL (2 - 1 - ln 2) / 2. The clipped one has no
     gradient. The other: 3/2 * d(ratio) with d(ratio) = +-1/2 on its own and the other logit, so +-0.75; 2 * mean(1, 3)."""
     logits, value = (torch.zeros(size, dtype=torch.float64, requires_grad=True) for size in ((1, 2), (1,)))
-    log_probs = torch.log_softmax(logits, dim=1).expand(2, 2)
-    numbers = of_two_actions(log_probs, value.expand(2), [0, 1], [0.25, 0.5], [1, -3], [1, 3])
-    found = [number.item() for number in numbers]
-    assert found == pytest.approx([0.9, 5.0, math.log(2), (1 - math.log(2)) / 2, 0.5])
-    (numbers[0] + 0.5 * numbers[1]).backward()
+    log_probs, values = torch.log_softmax(logits, dim=1).expand(2, 2), value.expand(2)
+    old, advantages, returns = torch.tensor([[math.log(1 / 4), math.log(1 / 2)], [1, -3], [1, 3]], dtype=torch.float64)
+    statistics = losses(log_probs, values, Seen(None, (), torch.tensor([0, 1]), old, advantages, returns), 0.2)
+    expected = [0.9, 5.0, math.log(2), (1 - math.log(2)) / 2, 0.5]
+    assert [number.item() for number in statistics] == pytest.approx(expected)
+    (statistics[0] + 0.5 * statistics[1]).backward()
     assert logits.grad[0].tolist() == pytest.approx([-0.75, 0.75]) and value.grad.item() == pytest.approx(-2.0)
-
-
-def test_a_learner_goes_on_from_its_tensors_with_the_same_bits():
-    config, rollout, rewards = played("none")
-    learner, again = (PPO(config.ppo, config.spec, seed) for seed in range(2))
-    learner.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
-    again.restore(learner.tensors())
-    for each in (learner, again):
-        each.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
-    assert learner.tensors().keys() == again.tensors().keys()
-    assert all(np.array_equal(array, again.tensors()[name]) for name, array in learner.tensors().items())
 
 
 def test_linear_schedules_go_down_to_their_ends():
@@ -142,9 +116,6 @@ def test_linear_schedules_go_down_to_their_ends():
     assert [ppo.learning_rate_at(p) for p in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.002, 0.0011, 0.0002, 0.0002])
     assert [ppo.entropy_at(p) for p in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.02, 0.01, 0.0, 0.0])
     assert {PPOConfig().learning_rate_at(p) for p in (0.0, 1.0)} == {0.002}
-
-
-# ---------------------------------------------------------------- Adam
 
 
 @njit(error_model="numpy")
@@ -157,11 +128,10 @@ def raised(base, exponent):
     return power(base, exponent)
 
 
-def settings(**options):
-    numbers = {"clip": 0.2, "entropy": 0, "value": 0.5, "max_grad_norm": 1e9}
-    numbers = {name: np.float32(number) for name, number in numbers.items()}
-    rest = {"epochs": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "parts": 1, "split": 0}
-    return PPONumbers(**{**rest, **numbers} | options)
+def settings():
+    """Of Adam alone."""
+    rest = np.float32(0)
+    return PPONumbers(1, rest, rest, rest, np.float32(1e9), learning_rate=0.1, beta1=0.9, beta2=0.99, parts=1, split=0)
 
 
 def test_adam_takes_pytorchs_steps():
@@ -191,7 +161,7 @@ def test_powers_by_squaring():
 
 
 def test_training_that_diverges_stops_and_says_so():
-    config = make_config(ppo={"num_envs": 2}, workflow="none", max_steps=5)
+    config = make_config(n_envs=2, workflow="none", max_steps=5)
     training = Training(config.model_copy(update={"learning_rate": 1e30}))  # more than a setting may be
     with pytest.raises(ConfigError, match=r"training diverged in update 1; try a learning rate below 1e\+30"):
         training.step()

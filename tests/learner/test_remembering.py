@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -16,34 +17,32 @@ from fixfirst.policy.policy_file import load_parent, load_policy
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.settings.training import make_config
 
-SMALL = {
-    "workflow": "none",
-    "red_agent": "b_line:0.5,meander:0.5",
-    "memory": "full",
-    "action_set": "macros",
-    "max_steps": 30,
-    "n_envs": 10,
-    "episodes_per_update": 10,
-}
-
 
 def config(**settings):
-    return make_config(**{**SMALL, "total_episodes": 200} | settings)
+    usual = {"workflow": "none", "memory": "full", "action_set": "macros", "max_steps": 30, "total_episodes": 200}
+    return make_config(**usual | settings)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Of a policy that remembers and begins with two decoys."""
+    folder = tmp_path_factory.mktemp("policy")
+    training = Training(config(opening="Decoy User2, Decoy Enterprise0", red_agent="b_line:0.5,meander:0.5"))
+    training.step()
+    training.save_policy(folder)
+    return folder
 
 
 @pytest.fixture
-def policy(tmp_path):
-    training = Training(config(opening="Decoy User2, Decoy Enterprise0"))
-    training.step()
-    training.save_policy(tmp_path)
-    return load_policy(tmp_path)
+def policy(folder):
+    return load_policy(folder)
 
 
-def test_act_keeps_the_memory_of_a_batch_of_environments(policy):
+def test_act_keeps_the_memory_of_a_batch_of_environments(policy, folder):
     """Episodes of 25 steps that begin at different times, against one policy per environment."""
     envs = ff.make_vec(3, red_agent="meander", max_steps=25, autoreset_mode="same_step")
     obs, _ = envs.reset(seed=1)
-    single = [load_policy_again(policy) for _ in range(3)]
+    single = [load_policy(folder) for _ in range(3)]
     policy.reset(3)
     begins = np.ones(3, bool)
     for step in range(60):
@@ -54,10 +53,6 @@ def test_act_keeps_the_memory_of_a_batch_of_environments(policy):
         alone = [one.act(obs[i], episode_start=begins[i : i + 1], greedy=True) for i, one in enumerate(single)]
         assert np.array_equal(actions, alone)
         obs, _, _, begins, _ = envs.step(actions)
-
-
-def load_policy_again(policy):
-    return ff.Policy(policy.weights, policy.workflow, policy.spec, policy.config, policy.facts)
 
 
 def test_act_plays_what_a_rollout_plays(policy):
@@ -88,35 +83,32 @@ def test_observations_are_those_of_the_world_without_memory(policy):
         policy.act(np.zeros((2, 175), int))
 
 
-def test_weights_are_inherited_by_the_same_memory_and_actions_only(policy, tmp_path):
+def test_weights_are_inherited_by_the_same_memory_and_actions_only(policy, folder):
     with pytest.raises(ConfigError, match="has the memory full, the training needs a policy with none"):
-        load_parent(tmp_path, PolicySpec())
+        load_parent(folder, PolicySpec())
     with pytest.raises(ConfigError, match="has the action set macros, the training needs a policy with all"):
-        load_parent(tmp_path, config(action_set="all").spec)
-    assert load_parent(tmp_path, config().spec).weights.keys() == policy.weights.keys()
+        load_parent(folder, config(action_set="all").spec)
+    assert load_parent(folder, config().spec).weights.keys() == policy.weights.keys()
+
+
+FIVE = {"units": FIVE_TYPES.as_dict()}
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        (
-            {"opening": ["Decoy User3", "Decoy User3"]},
-            "damaged (the opening cannot be played: its choice 2, Decoy User3, is",
-        ),
-        (
-            {"units": FIVE_TYPES.as_dict(), "idle": ["printer"]},
-            "damaged (idle names 'printer', which is none of the unit types",
-        ),
-        ({"units": FIVE_TYPES.as_dict(), "idle": 5}, "damaged (idle must be a list of unit types, got 5)"),
+        ({"opening": ["Decoy User3"] * 2}, "damaged (the opening cannot be played: its choice 2, Decoy User3, is"),
+        (FIVE | {"idle": ["printer"]}, "damaged (idle names 'printer', which is none of the unit types"),
+        (FIVE | {"idle": 5}, "damaged (idle must be a list of unit types, got 5)"),
         ({"memory": "scans"}, "0.weight is float32 (64, 175), expected float32 (64, 62)"),
         ({"action_set": "original", "opening": []}, "actor.4.weight is float32 (40, 64), expected float32 (36, 64)"),
     ],
 )
-def test_a_file_that_names_another_memory_action_set_or_opening_is_refused(policy, tmp_path, changes, says):
+def test_a_file_that_names_another_memory_action_set_or_opening_is_refused(folder, tmp_path, changes, says):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     facts = json.loads((tmp_path / "policy.json").read_text())
     assert (facts["memory"], facts["action_set"], facts["inputs"], facts["actions"]) == ("full", "macros", 175, 40)
     assert facts["opening"] == ["Decoy User2", "Decoy Enterprise0"]
     (tmp_path / "policy.json").write_text(json.dumps(with_checksum(facts | changes)))
-    with pytest.raises(PolicyError, match=re.escape(says)) as error:
+    with pytest.raises(PolicyError, match=re.escape(says)):
         load_policy(tmp_path)
-    assert "\n" not in str(error.value)

@@ -1,4 +1,4 @@
-"""Trainings in several stages: starts, lines, openings that are found, and what competes trained side by side."""
+"""Trainings in several stages: starts, survivors, openings that are found, and what competes trained side by side."""
 
 import json
 import os
@@ -27,17 +27,8 @@ from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.training import make_config
 
-SMALL = {
-    "workflow": "none",
-    "red_agent": "b_line:0.5,meander:0.5",
-    "memory": "full",
-    "action_set": "macros",
-    "max_steps": 30,
-    "n_envs": 10,
-    "episodes_per_update": 10,
-}
 TOURNAMENT = {"entrants": 2, "start_episodes": 20, "opening": "Decoy User2, Decoy User2", "opening_episodes": 20}
-SEEKING = {  # 3 x 20 + 2 x 40 + 3 x 10 + 2 x 20 of 230 episodes; the rest, 10 for each line, goes on without an opening
+SEEKING = {  # 3 x 20 + 2 x 40 + 3 x 10 + 2 x 20 of 230 episodes; the rest, 10 for each survivor, goes on without an opening
     "entrants": 3,
     "start_episodes": 20,
     "survivors": 2,
@@ -55,11 +46,16 @@ SEEKING = {  # 3 x 20 + 2 x 40 + 3 x 10 + 2 x 20 of 230 episodes; the rest, 10 f
 
 
 def config(**settings):
-    return make_config(**{**SMALL, "total_episodes": 200} | settings)
+    usual = {"workflow": "none", "memory": "full", "action_set": "macros", "max_steps": 30, "total_episodes": 200}
+    return make_config(**usual | {"red_agent": "b_line:0.5,meander:0.5", "n_envs": 10} | settings)
 
 
-def train(folder, settings, stop=None, interrupt=False, workers=1):
-    """Train in a folder; stop: after so many updates, without a word, as by a kill. Returns what is told, and the end."""
+class Killed(Exception):
+    pass
+
+
+def train(folder, settings, stop=None, workers=1):
+    """Train in a folder; stop: after so many updates, without a word, as by a kill. Returns the rows, and the end."""
     rows = []
 
     def tell(row):
@@ -67,14 +63,9 @@ def train(folder, settings, stop=None, interrupt=False, workers=1):
         if len(rows) == stop:
             raise Killed
 
-    folder.mkdir(exist_ok=True)
-    with suppress(Killed), train_in(folder, config(**settings), tell, interrupt, workers=workers) as trained:
+    with suppress(Killed), train_in(folder, config(**settings), tell, workers=workers) as trained:
         return rows, trained
     return rows, None
-
-
-class Killed(Exception):
-    pass
 
 
 def results(folder):
@@ -98,22 +89,21 @@ def sought(tmp_path_factory):
 def test_a_tournament_has_its_stages():
     """Two starts of 20 of 200 episodes; the better goes on for 140; the last 20 have the opening. Or openings are sought."""
     stages = stages_of(config(**TOURNAMENT))
-    assert [(stage.begin, stage.entrants, stage.episodes, stage.behind, stage.plan) for stage in stages] == [
-        (StageKind.SCRATCH, 2, 20, 0, 160),
-        (StageKind.BEST_START, 1, 140, 20, 160),
-        (StageKind.OPENING, 1, 20, 0, 20),
+    assert [(stage.begin.name, stage.entrants, stage.episodes, stage.behind, stage.plan) for stage in stages] == [
+        ("SCRATCH", 2, 20, 0, 160),
+        ("BEST_START", 1, 140, 20, 160),
+        ("OPENING", 1, 20, 0, 20),
     ]
     assert [stage.progress(0) for stage in stages] == [0, 1 / 8, 0]
     assert [stage.share for stage in stages] == [(2, 20), (14, 140), (2, 20)]
     stages = stages_of(config(**SEEKING))
-    assert [(stage.begin, stage.entrants, stage.advance, stage.episodes) for stage in stages] == [
-        (StageKind.SCRATCH, 3, 2, 20),
-        (StageKind.BEST_START, 2, 2, 10),
-        (StageKind.SEEK, 2, 2, 40),
-        (StageKind.FINAL, 3, 2, 10),
-        (StageKind.OPENING, 2, 1, 20),
+    assert [(stage.begin.name, stage.entrants, stage.advance, stage.episodes) for stage in stages] == [
+        ("SCRATCH", 3, 2, 20),
+        ("BEST_START", 2, 2, 10),
+        ("SEEK", 2, 2, 40),
+        ("FINAL", 3, 2, 10),
+        ("OPENING", 2, 1, 20),
     ]
-    assert sum(stage.entrants * stage.episodes for stage in stages) == 230
     assert [stage.plan for stage in stages[:2]] == [70, 70]  # schedules reach as far as the survivor does
 
 
@@ -156,9 +146,6 @@ def test_those_that_earn_most_go_on(sought):
     assert [mean for mean, _ in ranked[1]] == [0.0, 0.0]  # all go on, whatever they earn
 
 
-# ---------------------------------------------------------------- killed, interrupted, side by side
-
-
 def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, sought):
     """What was not saved is done again; what is finished is not."""
     seen, begun = [], 0
@@ -180,10 +167,9 @@ def test_in_several_processes_it_ends_with_the_same_bytes(tmp_path, sought):
 
 def test_a_process_that_dies_is_not_missed_and_who_is_interrupted_then_goes_on_with_one_to_the_same_bytes(tmp_path, sought):
     """One of two is killed; the other and its successor go on to the second stage, in which they are interrupted."""
-    interrupt, told, killed = Interrupt(), [], []
+    interrupt, killed = Interrupt(), []
 
     def tell(message):
-        told.append(message)
         if not killed:
             killed.append(active_children()[0].pid)
             os.kill(killed[0], signal.SIGKILL)
@@ -200,17 +186,16 @@ def test_a_process_that_dies_is_not_missed_and_who_is_interrupted_then_goes_on_w
 
 @pytest.mark.parametrize("damaged", ["result.json", "checkpoint"])
 def test_a_damaged_entrant_is_trained_again(damaged, tmp_path, sought):
-    run = shutil.copytree(sought[0], tmp_path / "run")
-    path = next((run / "entrants" / "9").glob(f"{damaged}*"))
+    shutil.copytree(sought[0], tmp_path, dirs_exist_ok=True)
+    path = next((tmp_path / "entrants" / "9").glob(f"{damaged}*"))
     path.write_bytes(path.read_bytes().replace(b"1", b"2"))
-    train(run, SEEKING)
-    assert written(run) == written(sought[0])
+    train(tmp_path, SEEKING)
+    assert written(tmp_path) == written(sought[0])
 
 
 def test_the_first_that_passes_the_gate_ends_a_tournament(tmp_path):
     easy = {"workflow": "critical_first", "stop_when_compliant": True, "compliance_threshold": 0.1, "min_judged": 1}
-    course = {"entrants": 2, "start_episodes": 20, "gate_episodes": 20}
-    _, training = train(tmp_path, easy | course)
+    _, training = train(tmp_path, easy | {"entrants": 2, "start_episodes": 20, "gate_episodes": 20})
     assert training.passes_gate() and training.episodes == 10 and load_policy(tmp_path).facts["notes"] == {"accepted": True}
 
 
@@ -220,9 +205,6 @@ def test_all_starts_begin_from_the_policy_that_is_given(tmp_path):
         for number in (0, 1):
             ended = read_last(tmp_path / "entrants" / str(number))
             assert all(np.allclose(ended[f"net.{name}"], array, atol=1e-6) for name, array in start.items())
-
-
-# ---------------------------------------------------------------- schedules
 
 
 def test_updates_grow():
@@ -247,22 +229,18 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
     assert np.allclose(training._rewards(first) - first.rewards10 / 10, restores * 0.5)
 
 
-# ---------------------------------------------------------------- openings
-
-
 def test_the_better_half_of_openings_earns_most():
     """A policy that sleeps, against B_line."""
-    spec, game = config().spec, config(red_agent="b_line", max_steps=30).game
+    spec, game = config().spec, config(red_agent="b_line").game
     network = Network.zeros(spec.inputs, spec.actions)
     network.actor.bias3[0] = 50.0
     openings = extend_openings(spec, first_openings(spec))
     better = next_openings(network, spec, openings, game, seed=3)
-    assert len(better) == -(-len(openings) // 2)
     means = evaluate_openings(network, spec, openings, game, 3, "opening", 30_000 // len(openings))
     mean = dict(zip(openings, means, strict=True))
-    ranked = [mean[opening] for opening in better]
-    dropped = [mean[opening] for opening in set(openings) - set(better)]
-    assert ranked == sorted(ranked, reverse=True) and ranked[-1] >= max(dropped) and ranked[0] > max(dropped) + 0.5
+    ranked, dropped = [mean[opening] for opening in better], max(mean[opening] for opening in {*openings} - {*better})
+    assert len(better) == -(-len(openings) // 2)
+    assert ranked == sorted(ranked, reverse=True) and ranked[-1] >= dropped and ranked[0] > dropped + 0.5
 
 
 def test_openings_are_followed_by_every_decoy_that_is_left():
@@ -289,12 +267,10 @@ def test_openings_become_fewer_and_then_longer():
 
 def test_every_episode_begins_with_one_of_the_openings():
     spec, game = config().spec, config(max_steps=5).game
-    network, openings = (
-        Network.of(initial_weights(spec.inputs, 1, spec.actions)),
-        extend_openings(spec, first_openings(spec)),
-    )
-    players = (PolicyTable(each, spec=spec, openings=openings[:5]) for each in (network, probabilities(network)))
+    network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
+    openings = extend_openings(spec, first_openings(spec))[:5]
+    players = (PolicyTable(each, spec=spec, openings=openings) for each in (network, probabilities(network)))
     drawn, alone = (play(player, game, episodes=2_000, seed=1, purpose="test").rollout for player in players)
-    counts = [int((opening == drawn.choices[:2].T).all(axis=1).sum()) for opening in openings[:5]]
+    counts = [int((opening == drawn.choices[:2].T).all(axis=1).sum()) for opening in openings]
     assert sum(counts) == 2_000 and min(counts) > 330  # each some 400 times
     assert np.array_equal(alone.choices[:2], drawn.choices[:2])  # step by step, too

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cage2 import HOST_NAMES
 from held import Holds, checkpoint
-from searches import end, one_line, training_log as log, wait_for
+from searches import ORDER, end, one_line, training_log as log, wait_for
 
 from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
@@ -25,9 +25,8 @@ from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.training import make_config
 
-ORDER = "enterprise > op_server > op_host > user > defender"
 QUIET = ["--no-tensorboard", "--quiet"]
-BASE = ["--n-envs", "4", "--max-steps", "10", *QUIET, "--total-episodes", "12"]  # 3 updates
+BASE = ["--n-envs", "4", "--max-steps", "10", *QUIET, "--total-episodes", "12"]  # 3 updates, as of the run `trained`
 TINY = [*BASE, "--workflow", ORDER]
 ROLE = ["--memory", "full", "--action-set", "macros"]
 
@@ -49,12 +48,10 @@ def newest_checkpoint(folder):
     return max((int(path.stem.split("-")[1]) for path in folder.glob("checkpoint-*.json")), default=0)
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
-    first, again, other = (
-        train(tmp_path / name, *TINY, "--seed", seed) for name, seed in (("a", "5"), ("b", "5"), ("c", "6"))
-    )
-    assert ends_like(first, again) and weights(first) != weights(other)
-    assert (first / "result.json").read_bytes() == (again / "result.json").read_bytes()
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path, trained):
+    again, other = (train(tmp_path / seed, *TINY, "--seed", seed) for seed in ("0", "6"))
+    assert ends_like(again, trained) and weights(other) != weights(trained)
+    assert (again / "result.json").read_bytes() == (trained / "result.json").read_bytes()
 
 
 @pytest.mark.parametrize("preset", ["sequential", "hybrid", "parallel-25", "parallel-100", "original"])
@@ -65,10 +62,8 @@ def test_every_preset_trains(tmp_path, preset):
     assert [row["Episodes"] for row in log(run)] == [str(total // 2), str(total)]
 
 
-# ---------------------------------------------------------------- killed and resumed, for real
-
 KILLED = ["--total-episodes", "160", "--n-envs", "20", "--max-steps", "60", "--workflow", ORDER, "--checkpoint-every", "2"]
-KILLED += ROLE
+KILLED += [*ROLE, "--no-tensorboard"]
 
 
 def command(*arguments):
@@ -76,28 +71,26 @@ def command(*arguments):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = train(tmp_path_factory.mktemp("undisturbed") / "run", *KILLED, *QUIET)
+def whole(tmp_path_factory):
+    folder = train(tmp_path_factory.mktemp("whole") / "run", *KILLED, "--quiet")
     assert len(log(folder)) == 8
     return folder
 
 
 def send_when_it_waits(number, point, arguments, holds):
-    """Start a command, send it a signal when it waits at a point, and return its exit code and what it printed."""
+    """Run a command that waits after it has written a file, and send it a signal there: stdout, stderr and exit code."""
     holds.at(point)
-    environment = os.environ | holds.environment
-    process = subprocess.Popen(
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command(*arguments), **pipes, env=os.environ | holds.environment)
     wait_for(process, lambda: holds.waiting() == 1)
     process.send_signal(number)
     return *end(process), process.returncode
 
 
-def test_killed_again_and_again_it_ends_with_the_bytes_of_an_undisturbed_run(tmp_path, undisturbed, capsys):
+def test_killed_again_and_again_it_ends_with_the_bytes_of_an_undisturbed_run(tmp_path, whole, capsys):
     """Killed before the first update, asked to stop, killed between checkpoints and while its policy is evaluated."""
     folder, holds = tmp_path / "run", Holds(tmp_path / "holds")
-    arguments = ["train", "--out", folder, *KILLED, "--no-tensorboard"]
+    arguments = ["train", "--out", folder, *KILLED]
     for number, point in (
         (signal.SIGKILL, ("manifest.json", "")),
         (signal.SIGTERM, checkpoint(2)),
@@ -109,34 +102,26 @@ def test_killed_again_and_again_it_ends_with_the_bytes_of_an_undisturbed_run(tmp
         assert code == (-number if number == signal.SIGKILL else 130)
         if number != signal.SIGKILL:
             done = newest_checkpoint(folder)
-            told = f"fixfirst: interrupted after {20 * done} episodes; go on with: fixfirst resume {folder}\n"
-            assert (out, error) == ("", told) and not (folder / "policy.json").exists()
+            says = f"fixfirst: interrupted after {20 * done} episodes; go on with: fixfirst resume {folder}\n"
+            assert (out, error) == ("", says) and not (folder / "policy.json").exists()
         arguments = ["resume", folder]
     assert not (folder / "result.json").exists()
     assert main(["resume", str(folder), "--quiet"]) == 0
     printed = capsys.readouterr()
     assert printed.err == "" and "fixfirst evaluate" in printed.out
-    assert ends_like(folder, undisturbed) and newest_checkpoint(folder) == 0
-    assert (folder / "result.json").read_bytes() == (undisturbed / "result.json").read_bytes()
+    assert ends_like(folder, whole) and newest_checkpoint(folder) == 0
+    assert (folder / "result.json").read_bytes() == (whole / "result.json").read_bytes()
 
 
-def test_the_number_of_threads_does_not_matter(tmp_path, undisturbed):
-    environment = os.environ | {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    arguments = command("train", "--out", tmp_path / "run", *KILLED, "--no-tensorboard")
-    subprocess.run(arguments, env=environment, capture_output=True, check=True)
-    assert weights(tmp_path / "run") == weights(undisturbed)
-
-
-# ---------------------------------------------------------------- what a crash may leave behind
+def test_the_number_of_threads_does_not_matter(tmp_path, whole):
+    threads = {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    arguments = command("train", "--out", tmp_path / "run", *KILLED)
+    subprocess.run(arguments, env=os.environ | threads, capture_output=True, check=True)
+    assert weights(tmp_path / "run") == weights(whole)
 
 
 class Crash(Exception):
     pass
-
-
-@pytest.fixture(scope="module")
-def twin(tmp_path_factory):
-    return train(tmp_path_factory.mktemp("twin") / "run", *TINY)
 
 
 @pytest.fixture
@@ -187,22 +172,16 @@ def cut_the_header(folder):
         (cut_the_header, []),
     ],
 )
-def test_what_a_crash_may_leave_costs_no_byte_and_damaged_checkpoints_are_named(crashed, twin, capsys, leave, says):
+def test_what_a_crash_may_leave_costs_no_byte_and_damaged_checkpoints_are_named(crashed, trained, capsys, leave, says):
     leave(crashed)
     capsys.readouterr()
     assert main(["resume", str(crashed)]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("fixfirst: ")]
     assert len(lines) == len(says) and all(part in line for part, line in zip(says, lines, strict=True))
-    assert ends_like(crashed, twin)
+    assert ends_like(crashed, trained)
 
 
-def test_a_log_with_other_columns_is_refused(crashed, capsys):
-    (crashed / "training_log.csv").write_text("a,b\n1,2\n")
-    assert main(["resume", str(crashed), "--quiet"]) == 2
-    one_line(capsys, "training_log.csv: has other columns than this version writes")
-
-
-def test_a_full_disk_is_one_line_and_the_run_can_go_on(tmp_path, twin, capsys):
+def test_a_full_disk_is_one_line_and_the_run_can_go_on(tmp_path, trained, capsys):
     """Files may not grow beyond 20 kB: the first checkpoint does not fit."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
@@ -213,7 +192,7 @@ def test_a_full_disk_is_one_line_and_the_run_can_go_on(tmp_path, twin, capsys):
     assert code == 2
     one_line(capsys, "run: cannot be written (File too large); fix this, then run: fixfirst resume")
     assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
-    assert ends_like(tmp_path / "run", twin)
+    assert ends_like(tmp_path / "run", trained)
 
 
 def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(tmp_path, capsys, monkeypatch):
@@ -236,44 +215,39 @@ def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(
     one_line(capsys, f"{folder} is finished; see {folder / 'result.json'}")
 
 
-# ---------------------------------------------------------------- the run directory
-
-
-def test_a_run_directory_explains_itself_and_its_config_trains_the_same_policy_again(tmp_path, twin):
+def test_a_run_directory_explains_itself_and_its_config_trains_the_same_policy_again(tmp_path, trained):
     names = {"config.toml", "manifest.json", "training_log.csv", "result.json", "policy.json", "policy.safetensors"}
-    assert {path.name for path in twin.iterdir()} == names | {"runtime.csv", ".lock"}
-    manifest = json.loads((twin / "manifest.json").read_text())
+    assert {path.name for path in trained.iterdir()} == names | {"runtime.csv", ".lock"}
+    manifest = json.loads((trained / "manifest.json").read_text())
     assert manifest["kind"] == "train" and manifest["seed"] == 0 and "torch" in manifest["versions"]
-    assert [row["Update"] for row in log(twin)] == ["1", "2", "3"] and log(twin)[0]["Workflow_Order"] == ORDER
-    for row in log(twin):
+    assert [row["Update"] for row in log(trained)] == ["1", "2", "3"] and log(trained)[0]["Workflow_Order"] == ORDER
+    for row in log(trained):
         assert float(row["Total_Reward"]) == pytest.approx(float(row["Env_Reward"]) + float(row["Alignment_Bonus"]))
-    again = train(tmp_path / "again", "--config", str(twin / "config.toml"), *QUIET)
-    assert weights(twin) == weights(again)
-    assert (twin / "config.toml").read_bytes() == (again / "config.toml").read_bytes()
+    again = train(tmp_path / "again", "--config", str(trained / "config.toml"), *QUIET)
+    assert weights(trained) == weights(again)
+    assert (trained / "config.toml").read_bytes() == (again / "config.toml").read_bytes()
 
 
 def test_json_output_is_one_document(tmp_path, capsys):
     train(tmp_path / "run", *TINY, "--json")
     printed = json.loads(capsys.readouterr().out)
-    assert printed["run"] == str(tmp_path / "run") and printed["evaluation"]["episodes"] == 1000
     saved = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert printed["evaluation"] == saved["evaluation"] and printed["accepted"] == saved["accepted"]
+    assert printed["run"] == str(tmp_path / "run") and printed["evaluation"]["episodes"] == 1000
+    assert (printed["evaluation"], printed["accepted"]) == (saved["evaluation"], saved["accepted"])
 
 
-def test_an_existing_folder_is_never_written_to(tmp_path, twin, capsys):
-    before = {path.name: path.read_bytes() for path in twin.iterdir()}
-    train(twin, *TINY, expect=2)
-    one_line(capsys, f"{twin} exists already; go on with it: fixfirst resume {twin}")
-    assert {path.name: path.read_bytes() for path in twin.iterdir()} == before
+def test_an_existing_folder_is_never_written_to(tmp_path, trained, capsys):
+    """The finished run is compared byte by byte when the tests end."""
     (tmp_path / "thesis.txt").write_text("")
-    train(tmp_path, *TINY, expect=2)
-    one_line(capsys, "exists already; choose another --out")
-    for folder in (tmp_path / "thesis.txt", tmp_path / "thesis.txt" / "run", "/proc/fixfirst-run"):
+    for folder, says in (
+        (trained, f"{trained} exists already; go on with it: fixfirst resume {trained}"),
+        (tmp_path, "exists already; choose another --out"),
+        (tmp_path / "thesis.txt", "thesis.txt: cannot be written ("),
+        (tmp_path / "thesis.txt" / "run", "run: cannot be written ("),
+        ("/proc/fixfirst-run", "/proc/fixfirst-run: cannot be written ("),
+    ):
         train(folder, *TINY, expect=2)
-        one_line(capsys, f"{folder}: cannot be written (")
-
-
-# ---------------------------------------------------------------- where it begins, and what it keeps to
+        one_line(capsys, says)
 
 
 def write_units(path, **units):
@@ -282,7 +256,7 @@ def write_units(path, **units):
 
 
 def test_a_policy_to_start_from_must_know_the_same_unit_types(tmp_path, capsys):
-    units = write_units(tmp_path / "units.toml", server=["Op_Server0"], rest=[h for h in HOST_NAMES if h != "Op_Server0"])
+    units = write_units(tmp_path / "units.toml", server=HOST_NAMES[:1], rest=HOST_NAMES[1:])
     parent = train(tmp_path / "parent", *BASE, "--workflow", "server > rest", *units)
     capsys.readouterr()
     train(tmp_path / "run", *TINY, "--from", str(parent), expect=2)
@@ -311,7 +285,7 @@ def test_training_starts_from_the_given_policy(tmp_path, monkeypatch):
 def test_the_universal_policy_trains_on_all_orders(tmp_path):
     folder = train(tmp_path / "run", *BASE, "--workflow", "all")
     assert load_policy(folder).workflow is None and log(folder)[0]["Workflow_Order"] == "all"
-    training = Training(make_config(ppo={"num_envs": 100}, workflow="all", max_steps=2))
+    training = Training(make_config(n_envs=100, workflow="all", max_steps=2))
     assert len(np.unique(training._play().assigned)) > 50  # of 120, in 100 draws
 
 
@@ -331,7 +305,7 @@ def test_training_stops_as_soon_as_the_gate_is_passed(tmp_path):
     assert len(log(train(tmp_path / "goes-on", *TINY, *easy[:2]))) == 3
 
 
-def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept():
+def test_inherited_preferences_that_break_the_order_are_softened_and_others_stay():
     """A sleeping policy judges nothing, so it is softened: half the logits. Without an order nothing changes."""
 
     def inherited(config, weights):
@@ -340,20 +314,16 @@ def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept
         return training.learner.weights
 
     config = make_config(workflow=ORDER, gate_episodes=10, max_steps=20, keep="penalty")
-    weights = Training(config).learner.weights
-    weights["actor.4.weight"] *= 0
-    weights["actor.4.bias"] *= 0
-    weights["actor.4.bias"][0] = 50.0  # always Sleep
-    assert inherited(config, weights)["actor.4.bias"][0] == 25.0
-    assert inherited(config.model_copy(update={"initial_logit_scale": 1.0}), weights)["actor.4.bias"][0] == 50.0
+    sleeping = Training(config).learner.weights
+    sleeping |= {name: 0 * sleeping[name] for name in ("actor.4.weight", "actor.4.bias")}
+    sleeping["actor.4.bias"][0] = 50.0
+    assert inherited(config, sleeping)["actor.4.bias"][0] == 25.0
+    assert inherited(config.model_copy(update={"initial_logit_scale": 1.0}), sleeping)["actor.4.bias"][0] == 50.0
     wide = inherited(config, Training(make_config(workflow="none")).learner.weights)
     assert wide["actor.0.weight"].shape == (64, 77) and not wide["actor.0.weight"][:, 52:].any()
 
 
-# ---------------------------------------------------------------- learning
-
-
-def trained(**settings):
+def learned(**settings):
     """A training at its end, and its first and last update."""
     training = Training(make_config(seed=1, **settings))
     first = training.step()
@@ -364,14 +334,14 @@ def trained(**settings):
 
 def test_3000_episodes_teach_a_defender_what_random_play_never_shows():
     """Random play earns about -750 against b_line in 100 steps; 60 updates reach better than -120."""
-    training, first, _ = trained(workflow="none", total_episodes=3_000)
+    training, first, _ = learned(workflow="none", total_episodes=3_000)
     assert first.env_reward < -500 and (training.episodes, training.updates) == (3_000, 60)
     assert training.evaluate("test", 500).mean > -120
 
 
 def test_a_penalty_teaches_an_order():
     """Compliance with enterprise first rises from about a third towards 1."""
-    _, first, last = trained(workflow=ORDER, total_episodes=8_000, max_steps=50, keep="penalty")
+    _, first, last = learned(workflow=ORDER, total_episodes=8_000, max_steps=50, keep="penalty")
     assert first.compliance < 0.5 < 0.95 < last.compliance
 
 
@@ -392,6 +362,8 @@ def test_training_gate_and_tests_never_share_an_episode():
 
 def test_training_in_worker_processes_gives_the_same_bytes(tmp_path):
     """The published way of parallel environments, with our simulator in them: same weights as in this process."""
-    here = train(tmp_path / "here", *TINY, *ROLE, "--test-episodes", "8")
-    there = train(tmp_path / "there", *TINY, *ROLE, "--test-episodes", "8", "--backend", "workers")
+    here, there = (
+        train(tmp_path / backend, *TINY, *ROLE, "--test-episodes", "8", "--backend", backend)
+        for backend in ("simulator", "workers")
+    )
     assert weights(here) == weights(there)

@@ -1,33 +1,42 @@
 """Two defenders on the same episodes."""
 
-import json
-
 import numpy as np
 import pytest
 from cage2 import action_id
 
 import fixfirst as ff
 from fixfirst.api import evaluate as evaluating
-from fixfirst.cli import main
 from fixfirst.game.game_config import Game
 from fixfirst.play.comparison import paired
 from fixfirst.play.evaluation import evaluate, play
 from fixfirst.policy.table import PolicyTable
 
 
-def always(verb, host):
-    """Takes one action in every turn."""
-    return PolicyTable(lambda inputs: np.eye(145)[np.full(len(inputs), action_id(verb, host))])
-
-
-def played(player, episodes=50, red_agent="sleep"):
-    return play(player, Game(red_agent=red_agent, max_steps=10), episodes=episodes, seed=0, purpose="test")
+def played(verb, red_agent="b_line"):
+    """50 episodes of 10 steps of a defender that takes one action in every turn."""
+    player = PolicyTable(lambda inputs: np.eye(145)[np.full(len(inputs), action_id(verb, "User1"))])
+    return play(player, Game(red_agent=red_agent, max_steps=10), episodes=50, seed=0, purpose="test")
 
 
 def test_a_restore_in_every_turn_costs_its_price_in_every_episode():
-    row = paired(played(always("Analyse", "User1")), played(always("Restore", "User1")))
+    row = paired(played("Analyse", "sleep"), played("Restore", "sleep"))
     assert (row.first, row.second, row.mean, row.standard_error) == (0.0, -10.0, -10.0, 0.0)
     assert row.different and row.low == row.high == -10.0 and row.independent_episodes is None
+
+
+def test_against_b_line_the_difference_is_the_sum_of_what_is_paid_for_each_part():
+    """A Restore in each of 10 turns, at one point each; the intervals of several red agents are wider, so that all hold."""
+    first, second = played("Analyse"), played("Restore")
+    row, both = paired(first, second), paired(first, second, comparisons=2)
+    assert both.low < row.low and row.high < both.high and row.mean == both.mean
+    assert sum(part.price for part in row.parts) == pytest.approx(row.mean)
+    restores = next(part for part in row.parts if part.name == "Restore")
+    assert restores.price == restores.low == restores.high == -10 and (row.restores, row.removes) == ((0, 10), (0, 0))
+    shown = evaluate(second)
+    assert (shown.restores, shown.removes) == (10, 0) and sum(shown.costs.values()) == pytest.approx(-shown.mean)
+    worst = row.worst_of_second[0]
+    assert worst.second == second.returns.min() == second.returns[worst.number]
+    assert worst.first == first.returns[worst.number]
 
 
 def test_a_policy_is_not_told_from_itself():
@@ -36,37 +45,49 @@ def test_a_policy_is_not_told_from_itself():
 
 
 def test_common_luck_is_worth_episodes_and_the_means_are_those_of_evaluate():
-    champion, current = "champion", "champion-current"
-    there = {"red_agent": "meander", "episodes": 300, "greedy": True, "quiet": True, "variant": "current"}
-    (row,) = ff.compare(champion, current, **there)
-    shown = [ff.evaluate(name, steps=100, **there)[0] for name in (champion, current)]
-    assert (row.first, row.second) == (shown[0].mean, shown[1].mean)
-    assert row.standard_error < np.hypot(shown[0].standard_error, shown[1].standard_error)
-    assert row.independent_episodes > 300
+    options = {"red_agent": "meander", "episodes": 300, "greedy": True, "quiet": True, "variant": "current"}
+    (row,) = ff.compare("champion", "champion-current", **options)
+    first, second = (ff.evaluate(name, steps=100, **options)[0] for name in ("champion", "champion-current"))
+    assert (row.first, row.second) == (first.mean, second.mean) and row.independent_episodes > 300
+    assert row.standard_error < np.hypot(first.standard_error, second.standard_error)
 
 
-def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwise():
-    """The champion was made for the leaderboard; of two made for different variants, each is played in both."""
-    said, few = [], {"red_agent": "b_line", "episodes": 2, "quiet": True, "say": lambda text: said.append(text)}
-    assert [row.variant for row in ff.evaluate("champion", steps=5, **few)] == ["leaderboard"] and said == []
-    assert [row.variant for row in ff.evaluate("champion", steps=5, variant="current", **few)] == ["current"]
-    assert said == ["champion was made for variant leaderboard; it is played in current, as asked"]
-    assert [row.variant for row in ff.evaluate("sleep", steps=5, variant="debugged", **few)] == ["debugged"]
-    said.clear()
-    assert [row.variant for row in ff.compare("champion", "champion-current", steps=5, **few)] == ["leaderboard", "current"]
-    assert said == [
-        "champion was made for variant leaderboard, champion-current was made for variant current: both are played in each"
-    ]
-    assert [row.variant for row in ff.compare("champion", "sleep", steps=5, **few)] == ["leaderboard"]
-    said.clear()
-    ff.leaderboard("champion-current", episodes=2, quiet=True, say=few["say"])
-    assert said == ["champion-current was made for variant current; it is played in leaderboard, as asked"]
-    said.clear()
+CHAMPION, CURRENT = "champion was made for variant leaderboard", "champion-current was made for variant current"
+
+
+@pytest.mark.parametrize(
+    ("verb", "names", "asked", "variants", "says"),
+    [
+        (ff.evaluate, "champion", {}, "leaderboard", []),
+        (ff.evaluate, "champion", {"variant": "current"}, "current", [f"{CHAMPION}; it is played in current, as asked"]),
+        (ff.evaluate, "sleep", {"variant": "debugged"}, "debugged", []),
+        (
+            ff.compare,
+            "champion champion-current",
+            {},
+            "leaderboard current",
+            [f"{CHAMPION}, {CURRENT}: both are played in each"],
+        ),
+        (ff.compare, "champion sleep", {}, "leaderboard", []),
+    ],
+)
+def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwise(verb, names, asked, variants, says):
+    said = []
+    rows = verb(*names.split(), red_agent="b_line", steps=5, episodes=2, quiet=True, say=said.append, **asked)
+    assert [row.variant for row in rows] == variants.split() and said == says
+
+
+def test_a_leaderboard_and_a_rollout_in_another_variant_say_so():
+    said = []
+    ff.leaderboard("champion-current", episodes=2, quiet=True, say=said.append)
     envs = ff.make_vec(2, variant="leaderboard")
     for policy in ("champion", "champion-current"):
         envs.reset(seed=0)
-        ff.rollout(envs, policy, steps=2, say=few["say"])
-    assert said == ["the policy was made for variant current; the environments play leaderboard"]
+        ff.rollout(envs, policy, steps=2, say=said.append)
+    assert said == [
+        f"{CURRENT}; it is played in leaderboard, as asked",
+        "the policy was made for variant current; the environments play leaderboard",
+    ]
 
 
 def test_what_cyborg_is_instead_is_said(monkeypatch):
@@ -82,42 +103,6 @@ def test_what_cyborg_is_instead_is_said(monkeypatch):
     for policy in ("champion", "champion-current", "sleep"):
         assert [row.variant for row in ff.evaluate(policy, **few)] == ["current"]
     assert said == ["champion was made for variant leaderboard; this CybORG is current"]
-
-
-def test_intervals_of_several_red_agents_are_wider_so_that_all_hold():
-    a, b = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
-    one, both = paired(a, b), paired(a, b, comparisons=2)
-    assert both.low < one.low and one.high < both.high and one.mean == both.mean
-
-
-def test_a_difference_is_the_sum_of_what_is_paid_for_each_part():
-    first, second = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
-    row = paired(first, second)
-    assert sum(part.price for part in row.parts) == pytest.approx(row.mean)
-    paid = {part.name: part for part in row.parts}["Restore"]
-    steps = len(first.rollout.actions)
-    assert paid.price == paid.low == paid.high == -steps  # one a turn, at one point each
-    assert row.restores == (0.0, steps) and row.removes == (0.0, 0.0)
-    shown = evaluate(second)
-    assert (shown.restores, shown.removes) == (steps, 0) and sum(shown.costs.values()) == pytest.approx(-shown.mean)
-
-
-def test_the_worst_episodes_of_each_are_named_with_what_the_other_earned():
-    first, second = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
-    row = paired(first, second)
-    worst = row.worst_of_second[0]
-    assert worst.second == second.returns.min() == second.returns[worst.number]
-    assert worst.first == first.returns[worst.number]
-
-
-def test_the_command_says_who_is_better_by_how_much_and_where_each_is_worst(capsys):
-    arguments = ["compare", "sleep", "react-restore", "--episodes", "50", "--quiet"]
-    assert main(arguments) == 0
-    told = capsys.readouterr().out
-    assert "b_line" in told and "meander" in told and "next: fixfirst watch sleep --beside react-restore" in told
-    assert main([*arguments, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["red_agent"] for row in rows] == ["b_line", "meander"] and all(row["different"] for row in rows)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 
 PLAIN, PICKY = RedSpec(), RedSpec(picky=True)
+CHAMPION = load_policy("champion-current")
+COMPILED, IN_STEPS = CHAMPION.player(), PolicyTable(CHAMPION.probabilities, spec=CHAMPION.spec)
 SEEDS = {"world_seed": 3, "policy_seed": 4, "first_episode": 0}
 
 
@@ -26,10 +28,10 @@ def network(spec=PLAIN, seed=0):
     return Network.of(initial_weights(spec.inputs, seed, spec.actions))
 
 
-def duel(reds, weights=(1.0,), player=None, n=20, steps=40):
+def duel(reds, weights=(1.0,), player=COMPILED, n=20, steps=40):
     world = World(Game(max_steps=steps), n, autoreset="disabled")
     world.meet(reds, weights)
-    return collect_duel(world, player or load_policy("champion-current").player(), reds, **SEEDS)
+    return collect_duel(world, player, reds, **SEEDS)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,7 @@ def played():
 
 
 def test_one_turn_at_a_time_is_the_same_game_as_all_in_one_call(played):
-    policy = load_policy("champion-current")
-    slowly = duel(Reds([network()], [PLAIN]), player=PolicyTable(policy.probabilities, spec=policy.spec))
+    slowly = duel(Reds([network()], [PLAIN]), player=IN_STEPS)
     np.testing.assert_array_equal(slowly.blue.actions, played.blue.actions)
     np.testing.assert_array_equal(slowly.blue.rewards10, played.blue.rewards10)
     np.testing.assert_array_equal(slowly.red.choices, played.red.choices)
@@ -78,17 +79,13 @@ def test_learned_attackers_keep_beliefs_in_states_that_can_be_put_back():
     assert world.get_state().tobytes() == after.tobytes()
 
 
-# ---------------------------------------------------------------- a learned attacker by its name
-
-
 def test_an_attacker_that_is_named_plays_as_one_that_is_met():
     """By name in a game, step by step and compiled, the same episodes as an attacker that a training lets play."""
     noise = load_red("noise")
     met = duel(Reds([noise.network], [noise.spec]), n=10, steps=30)
-    for player in (load_policy("champion-current").player(), load_policy("champion-current").probabilities):
-        asked = player if isinstance(player, PolicyTable) else PolicyTable(player, spec=load_policy("champion-current").spec)
+    for player in (COMPILED, IN_STEPS):
         world = make_simulator(Game(red_agent="noise", max_steps=30), 10, autoreset="disabled")
-        named = rollout.collect(world, asked, **SEEDS)
+        named = rollout.collect(world, player, **SEEDS)
         np.testing.assert_array_equal(named.rewards10, met.blue.rewards10)
         np.testing.assert_array_equal(named.actions, met.blue.actions)
 
@@ -99,7 +96,7 @@ def test_a_mixture_with_a_learned_attacker_plays_scripts_as_a_mixture_of_scripts
     mixed = make_simulator(Game(red_agent="b_line:0.5,noise:0.5", max_steps=20), 30, autoreset="disabled")
     alone = make_simulator(Game(red_agent="b_line:0.5,sleep:0.5", max_steps=20), 30, autoreset="disabled")
     assert mixed.game.red_agent == f"b_line:0.5,noise@{seal}:0.5" and mixed.game.learned == (f"noise@{seal}",)
-    first, second = (rollout.collect(w, load_policy("champion-current").player(), **SEEDS) for w in (mixed, alone))
+    first, second = (rollout.collect(w, COMPILED, **SEEDS) for w in (mixed, alone))
     by_script = mixed.get_state()["red_agent"] == RedAgent.B_LINE
     assert 0 < by_script.sum() < 30 and (mixed.get_state()["red_agent"][~by_script] == LEARNED).all()
     np.testing.assert_array_equal(first.rewards10[:, by_script], second.rewards10[:, by_script])
@@ -130,7 +127,7 @@ def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("red_agent", "settings", "said"),
+    ("red_agent", "settings", "says"),
     [
         ("nois", {}, "unknown red agent 'nois'"),
         ("champion", {}, "holds a defender, not an attacker"),
@@ -139,7 +136,7 @@ def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
         ("tests", {}, "holds no attacker"),
     ],
 )
-def test_an_attacker_that_cannot_play_is_refused_in_one_line(red_agent, settings, said):
-    with pytest.raises(errors.FixfirstError, match=said) as refused:
+def test_an_attacker_that_cannot_play_is_refused_in_one_line(red_agent, settings, says):
+    with pytest.raises(errors.FixfirstError, match=says) as refused:
         Game(red_agent=red_agent, **settings)
     assert "\n" not in str(refused.value)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from late import Late
+from searches import ORDER
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
@@ -12,21 +13,17 @@ from fixfirst.play.rollout import Rollout
 
 stats = Late("scipy.stats")
 
-ORDER = "enterprise > op_server > op_host > user > defender"
-
 # Mean returns of the defender that never acts, column by column: the last row of the challenge's own table.
 PUBLISHED_SLEEPER = (-218.65, -39.31, -480.17, -267.6, -1134.03, -972.43)
 
 
 def episodes_of(*rewards10, red_agent="b_line"):
     """Two or more episodes of 100 steps, each given as {step: tenths}; all other rewards are 0."""
-    told = np.zeros((100, len(rewards10)), np.int32)
+    n = len(rewards10)
+    earned, actions, after = (np.zeros((steps, n), np.int32) for steps in (100, 100, 101))
     for number, episode in enumerate(rewards10):
-        for step, tenths in episode.items():
-            told[step, number] = tenths
-    rows, after = np.zeros(told.shape, np.int16), np.zeros((101, len(rewards10)), np.int16)
-    none, assigned = np.empty((0, 1), np.uint64), np.zeros(len(rewards10), np.int64)
-    rollout = Rollout(after, after, after, rows, told, rows, after, none, assigned, ())
+        earned[list(episode), number] = list(episode.values())
+    rollout = Rollout(after, after, after, actions, earned, actions, after, np.empty((0, 1)), np.zeros(n, np.int64), ())
     return EpisodeBatch(rollout, ff.Game(variant="leaderboard", red_agent=red_agent))
 
 
@@ -47,15 +44,11 @@ def test_columns_and_total_worked_by_hand():
     assert total.high - total.mean == total.mean - total.low == pytest.approx(3 * stats.t.ppf(0.975, 1))  # meander's alone
 
 
-def test_equal_episodes_have_no_interval():
-    same = episodes_of({0: -10}, {0: -10})
-    assert LeaderboardScore.of({"b_line": same, "meander": same}).total == (-6, 0, -6, -6)
-
-
-def test_the_lead_counts_both_intervals():
+def test_equal_episodes_have_no_interval_and_the_lead_counts_both():
     same = episodes_of({0: -10}, {0: -10})
     standing = LeaderboardScore.of({"b_line": same, "meander": same})
     winner, best = (standing.lead(row) for row in LEADERBOARD)
+    assert standing.total == (-6, 0, -6, -6)
     assert winner == pytest.approx((48.57, 48.57 - 0.43, 48.57 + 0.43))  # -6 less -54.57 ± 0.43
     assert best == pytest.approx((45.64, 45.64, 45.64))
 
@@ -77,9 +70,7 @@ def test_columns_are_what_an_evaluation_of_the_same_seed_says(policy):
 
 def test_a_defender_that_never_acts_earns_what_the_challenge_published():
     for row, known in zip(ff.leaderboard("sleep", quiet=True).columns, PUBLISHED_SLEEPER, strict=True):
-        margin = (
-            stats.norm.isf(1e-3 / len(LEADERBOARD_COLUMNS) / 2) * 2**0.5 * row.standard_error
-        )  # theirs are 1,000 episodes, too
+        margin = stats.norm.isf(1e-3 / 6 / 2) * 2**0.5 * row.standard_error  # theirs are 1,000 episodes, too
         assert row.mean == pytest.approx(known, abs=0.005 + margin)
 
 

@@ -14,7 +14,7 @@ from fixfirst.play.baselines import PriorityRestore, make_baseline
 from fixfirst.play.rollout import collect
 from fixfirst.play.turns import Moment
 from fixfirst.policy.compiled_loop import GROUP
-from fixfirst.policy.draws import chance_keys, draw_choices
+from fixfirst.policy.draws import chance_keys
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.row_table import find_rows
@@ -43,15 +43,8 @@ def opinionated(workflows=()):
 
 
 def play(player, *, num_envs=20, passes=1, first_episode=0, workflows=(), seeds=(1, 2), **options):
-    return collect(
-        world(num_envs, **options),
-        player,
-        world_seed=seeds[0],
-        policy_seed=seeds[1],
-        first_episode=first_episode,
-        passes=passes,
-        workflows=workflows,
-    )
+    streams = {"world_seed": seeds[0], "policy_seed": seeds[1], "first_episode": first_episode}
+    return collect(world(num_envs, **options), player, passes=passes, workflows=workflows, **streams)
 
 
 def same(a, b):
@@ -60,52 +53,34 @@ def same(a, b):
 
 def rows_of(rollout):
     """[T * B, K] what the policy read before each action."""
-    rows = np.repeat(
-        PolicySpec.for_orders(rollout.workflows).orders(rollout.workflows)[rollout.assigned][None],
-        len(rollout.actions),
-        axis=0,
-    )
+    orders = PolicySpec.for_orders(rollout.workflows).orders(rollout.workflows)[rollout.assigned]
+    rows = np.repeat(orders[None], len(rollout.actions), axis=0)
     rows[:, :, 0] |= rollout.packed_obs[:-1]
     return rows.reshape(-1, rows.shape[2])
 
 
-def inputs_of(rollout):
-    """[T * B, I] the same as bits."""
-    return bits_of(rows_of(rollout), PolicySpec.for_orders(rollout.workflows).inputs)
+class InSteps:
+    """A player that hides what it is, so that it is played step by step. forgetful: it is asked anew in every turn."""
 
-
-class Forgetful:
-    """The same policy without a memory: asked for every environment in every step."""
-
-    def __init__(self, act, workflows):
-        spec = PolicySpec.for_orders(workflows)
-        self.act_on, self.orders, self.inputs = act, spec.orders(workflows), spec.inputs
+    def __init__(self, table, forgetful=False):
+        self.table, self.spec, self.forgetful = table, table.spec, forgetful
 
     def act(self, moment):
-        words, keys, steps = moment.words, moment.keys, moment.steps
-        rows = self.orders[moment.assigned]
-        rows[:, 0] |= words
-        table = PolicyTable(self.act_on).table._replace(
-            cumulative=np.cumsum(self.act_on(bits_of(rows, self.inputs)), axis=1, dtype=np.float32),
-            likely=np.zeros(len(words), np.int64),
-        )
-        actions = np.empty(len(words), np.int64)
-        none = np.empty((1, 0), np.int64)
-        draw_choices(table, np.arange(len(words)), keys, steps, none, actions)
-        return actions
+        if self.forgetful:
+            self.table.forget()
+        return self.table.choose(moment.memories, moment.words, moment.assigned, moment.keys, moment.steps)[2]
 
 
 @pytest.mark.parametrize("red_agent", ["b_line", "meander"])
 @pytest.mark.parametrize(
     "workflows", [(), ORDERS[:1], ORDERS, (ORDERS[0], *ORDERS)], ids=["no order", "one", "three", "one of three twice"]
 )
-def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
-    act = opinionated(workflows)
-    table, plain = (
-        play(kind(act, workflows), workflows=workflows, red_agent=red_agent, passes=2) for kind in (PolicyTable, Forgetful)
-    )
-    assert same(table, plain)
-    assert len(np.unique(table.actions)) > 20
+def test_the_remembered_policy_acts_like_one_that_is_asked_anew(red_agent, workflows):
+    table, forgetful = (PolicyTable(opinionated(workflows), workflows) for _ in range(2))
+    options = {"workflows": workflows, "red_agent": red_agent, "passes": 2}
+    remembered = play(table, **options)
+    assert same(remembered, play(InSteps(forgetful, forgetful=True), **options))
+    assert len(np.unique(remembered.actions)) > 20
 
 
 def network(workflows=(), seed=0):
@@ -115,16 +90,6 @@ def network(workflows=(), seed=0):
     return made
 
 
-class InSteps:
-    """A player that hides what it is: it is played step by step."""
-
-    def __init__(self, table):
-        self.table, self.spec = table, table.spec
-
-    def act(self, moment):
-        return self.table.choose(moment.memories, moment.words, moment.assigned, moment.keys, moment.steps)[2]
-
-
 @pytest.mark.parametrize("greedy", [False, True], ids=["drawn", "greedy"])
 @pytest.mark.parametrize("red_agent", ["b_line", "meander", "b_line:0.5,meander:0.5"])
 @pytest.mark.parametrize("workflows", [(), ORDERS[:1], ORDERS], ids=["no order", "one", "three"])
@@ -132,18 +97,8 @@ def test_the_compiled_loop_plays_what_is_played_step_by_step(red_agent, workflow
     """Observations, truths, actions and rewards, of 37 environments: two groups and a rest, and a table that must grow."""
     net = network(workflows)
     loop, steps = PolicyTable(net, workflows, greedy=greedy), InSteps(PolicyTable(net, workflows, greedy=greedy))
-    compiled, twin = (
-        play(
-            player,
-            workflows=workflows,
-            red_agent=red_agent,
-            passes=2,
-            num_envs=2 * GROUP + 5,
-            variant="leaderboard",
-            green=True,
-        )
-        for player in (loop, steps)
-    )
+    options = {"workflows": workflows, "red_agent": red_agent, "num_envs": 2 * GROUP + 5, "green": True}
+    compiled, twin = (play(player, **options, passes=2, variant="leaderboard") for player in (loop, steps))
     assert same(compiled, twin)
     assert len(np.unique(compiled.actions)) > 5
     assert loop.table.filled[0] > 256 or greedy  # it began with room for 256 rows
@@ -173,17 +128,12 @@ def test_the_remembered_policy_is_asked_once_per_observation_and_workflow():
 
 
 def test_a_rollout_is_reproducible_and_follows_its_seeds():
-    act = opinionated()
-    first = play(PolicyTable(act))
-    assert same(first, play(PolicyTable(act)))
-    assert not np.array_equal(first.actions, play(PolicyTable(act), seeds=(1, 3)).actions)
-    sleeping = make_baseline("sleep")
+    """Also with a table that has the rows already."""
+    table, sleeping = PolicyTable(opinionated()), make_baseline("sleep")
+    first = play(table)
+    assert same(first, play(table)) and same(first, play(PolicyTable(opinionated())))
+    assert not np.array_equal(first.actions, play(table, seeds=(1, 3)).actions)
     assert not np.array_equal(play(sleeping, seeds=(1, 2)).packed_obs, play(sleeping, seeds=(3, 2)).packed_obs)
-
-
-def test_a_table_that_knows_the_rows_already_acts_the_same():
-    table = PolicyTable(opinionated())
-    assert same(play(table), play(table))
 
 
 @pytest.mark.parametrize("workflows", [(), ORDERS], ids=["no order", "three"])
@@ -213,9 +163,8 @@ def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
         assert np.array_equal(held_mask(again.access, ROOT), rollout.privileged[t])
         again.step(actions)
         assert np.array_equal(again.rewards10, rollout.rewards10[t])
-    assert np.array_equal(again.packed_obs, rollout.packed_obs[-1]) and np.array_equal(
-        held_mask(again.access), rollout.held[-1]
-    )
+    assert np.array_equal(again.packed_obs, rollout.packed_obs[-1])
+    assert np.array_equal(held_mask(again.access), rollout.held[-1])
     assert np.array_equal(rollout.returns, rollout.rewards10.sum(axis=0) / 10)
 
 
@@ -223,21 +172,19 @@ class Witness:
     """Sleeps, and writes down what it is shown."""
 
     def __init__(self):
-        self.words, self.access, self.steps = [], [], []
+        self.moments = []
 
     def act(self, moment):
-        self.words.append(moment.words)
-        self.access.append(moment.access)
-        self.steps.append(moment.turn)
+        self.moments.append(moment)
         return np.full(len(moment.words), SLEEP)
 
 
 def test_the_player_is_shown_the_rows_that_are_stored():
     witness = Witness()
     rollout = play(witness, num_envs=4, steps=15)
-    assert witness.steps == list(range(15))
-    assert np.array_equal(witness.words, rollout.packed_obs[:-1])
-    assert np.array_equal(held_mask(np.array(witness.access)), rollout.held[:-1])
+    assert [moment.turn for moment in witness.moments] == list(range(15))
+    assert np.array_equal([moment.words for moment in witness.moments], rollout.packed_obs[:-1])
+    assert np.array_equal(held_mask(np.array([moment.access for moment in witness.moments])), rollout.held[:-1])
     assert len(np.unique(rollout.held)) > 3  # red got somewhere, so a shifted row would show
 
 
@@ -258,7 +205,8 @@ def test_one_workflow_is_everybodys():
 def test_greedy_takes_the_most_probable_action():
     act = opinionated(ORDERS)
     rollout = play(PolicyTable(act, ORDERS, greedy=True), workflows=ORDERS)
-    assert np.array_equal(rollout.actions.ravel(), act(inputs_of(rollout)).argmax(axis=1))
+    inputs = bits_of(rows_of(rollout), PolicySpec.for_orders(ORDERS).inputs)
+    assert np.array_equal(rollout.actions.ravel(), act(inputs).argmax(axis=1))
 
 
 def ask(table, words, keys=None):
@@ -306,12 +254,9 @@ def test_a_row_holds_the_observation_and_the_workflow():
     assert np.flatnonzero(inputs[0, :52]).tolist() == [0, 2] and np.flatnonzero(inputs[1, :52]).tolist() == [51]
     assert np.array_equal(inputs[0, 52:], ORDERS[2].encode()) and np.array_equal(inputs[1, 52:], ORDERS[0].encode())
     assert np.array_equal(words_of(inputs), rows)
-
-
-def test_every_host_its_own_type_reads_52_and_169_bits_in_four_words():
-    order = Workflow.from_number(0, UnitScheme.per_host())
-    spec = PolicySpec.for_orders([order])
-    assert spec.orders([order]).shape == (1, 4) and spec.inputs == 221
+    each_its_own = Workflow.from_number(0, UnitScheme.per_host())  # 169 bits beside the observation, in four words
+    spec = PolicySpec.for_orders([each_its_own])
+    assert spec.orders([each_its_own]).shape == (1, 4) and spec.inputs == 221
 
 
 @pytest.mark.parametrize("words", [1, 2, 4])
@@ -319,12 +264,10 @@ def test_rows_of_several_words_are_told_apart(words):
     """5,000 random rows of few different words, so that many share some of them: each is found under its own number."""
     rng = np.random.default_rng(words)
     rows = rng.integers(0, 40, (5_000, words)).astype(np.uint64) << np.uint64(50)
-    table = PolicyTable(opinionated(), (Workflow.from_number(0, UnitScheme.per_host()),)).table
-    table = type(table).empty(5_000, words, 0)
-    found = np.empty(5_000, np.int64)
-    find_rows(table, rows, found)
-    assert np.array_equal(table.rows[found], rows)
-    assert table.filled[0] == len(np.unique(rows, axis=0)) == len(np.unique(found))
+    table, numbers = type(PolicyTable(opinionated()).table).empty(5_000, words, 0), np.empty(5_000, np.int64)
+    find_rows(table, rows, numbers)
+    assert np.array_equal(table.rows[numbers], rows)
+    assert table.filled[0] == len(np.unique(rows, axis=0)) == len(np.unique(numbers))
 
 
 def test_a_rollout_needs_an_end():
@@ -332,43 +275,34 @@ def test_a_rollout_needs_an_end():
         collect(World(Game(max_steps=None), 1), Witness(), world_seed=0, policy_seed=0, first_episode=0)
 
 
-# ---------------------------------------------------------------- defenders that need no training
+def choose(workflows, *held, assigned=(0,)):
+    """What `priority-restore` does in environments in which red holds these hosts."""
+    access = np.zeros((len(assigned), NUM_HOSTS), np.uint8)
+    access[:, [HOST_ID[host] for host in held]] = 1
+    words = np.zeros(len(assigned), np.uint64)
+    return PriorityRestore(workflows).act(Moment(words, access, np.array(assigned), None, None, None, 0)).tolist()
 
 
-def choose(player, access, assigned=None):
-    n = len(access)
-    assigned = np.zeros(n, np.int64) if assigned is None else np.array(assigned)
-    return player.act(Moment(np.zeros(n, np.uint64), access, assigned, None, None, None, 0)).tolist()
-
-
-def access_to(*hosts):
-    row = np.zeros((1, NUM_HOSTS), np.uint8)
-    row[0, [HOST_ID[host] for host in hosts]] = 1
-    return row
-
-
-def test_priority_restore_restores_the_first_host_of_the_highest_type_in_need():
+@pytest.mark.parametrize(
+    ("held", "restored"),
+    [
+        (["User0", "Enterprise1", "Op_Server0", "User2"], "Op_Server0"),
+        (["User0", "Enterprise1", "User4", "User2"], "User2"),  # of a type, the lowest-numbered first
+        (["User0", "Enterprise1"], "Enterprise1"),
+    ],
+)
+def test_priority_restore_restores_the_first_host_of_the_highest_type_in_need(held, restored):
     order = Workflow.parse("op_server > user > enterprise > op_host > defender")
-    player = PriorityRestore([order])
-    assert choose(player, access_to("User0", "Enterprise1", "Op_Server0", "User2")) == [action_id("Restore", "Op_Server0")]
-    assert choose(player, access_to("User0", "Enterprise1", "User4", "User2")) == [action_id("Restore", "User2")]
-    assert choose(player, access_to("User0", "Enterprise1")) == [action_id("Restore", "Enterprise1")]
+    assert choose([order], *held) == [action_id("Restore", restored)]
+    assert choose([order], "User0") == [SLEEP]  # the foothold is red's for good
 
 
-def test_priority_restore_sleeps_while_red_holds_only_its_foothold():
-    assert choose(PriorityRestore(ORDERS), access_to("User0")) == [SLEEP]
-
-
-def test_priority_restore_follows_each_episodes_own_order():
+def test_priority_restore_follows_each_episodes_own_order_in_any_grouping():
     """critical_first has enterprise above user, user_priority the other way round."""
-    both = np.repeat(access_to("User1", "Enterprise0"), 2, axis=0)
-    wanted = [action_id("Restore", "Enterprise0"), action_id("Restore", "User1")]
-    assert choose(PriorityRestore(ORDERS[:2]), both, [0, 1]) == wanted
-
-
-def belief(host, bits):
-    """An observation word in which blue believes something of one host: bits 2 and 3 of its four."""
-    return np.array([(bits[0] << 2 | bits[1] << 3) << 4 * HOST_ID[host]], np.uint64)
+    restores = [action_id("Restore", host) for host in ("Enterprise0", "User1")]
+    assert choose(ORDERS[:2], "User1", "Enterprise0", assigned=[0, 1]) == restores
+    scheme = UnitScheme.from_dict({"b": ["Enterprise0"], "a": [h for h in HOST_ID if h != "Enterprise0"]})
+    assert choose([Workflow.parse("a > b", scheme)], "Enterprise0", "User4") == [action_id("Restore", "User4")]
 
 
 @pytest.mark.parametrize(
@@ -378,7 +312,8 @@ def belief(host, bits):
 )
 def test_reacting_defenders_act_on_what_they_believe(bits, restores, removes):
     """Unknown is not clean, so it is restored; Remove waits until red is believed to be there."""
-    restore, remove = (ask(make_baseline(name), belief("User3", bits))[0] for name in ("react-restore", "react-remove"))
+    belief = np.array([(bits[0] << 2 | bits[1] << 3) << 4 * HOST_ID["User3"]], np.uint64)  # bits 2 and 3 of the host's four
+    restore, remove = (ask(make_baseline(name), belief)[0] for name in ("react-restore", "react-remove"))
     assert restore == (action_id("Restore", "User3") if restores else SLEEP)
     assert remove == (action_id("Remove", "User3") if removes else SLEEP)
 
@@ -386,9 +321,3 @@ def test_reacting_defenders_act_on_what_they_believe(bits, restores, removes):
 def test_an_unknown_baseline_is_refused():
     with pytest.raises(ConfigError, match="unknown baseline 'heroic'; use sleep, random, react-restore"):
         make_baseline("heroic")
-
-
-def test_priority_restore_works_for_any_grouping():
-    scheme = UnitScheme.from_dict({"b": ["Enterprise0"], "a": [h for h in HOST_ID if h != "Enterprise0"]})
-    player = PriorityRestore([Workflow.parse("a > b", scheme)])
-    assert choose(player, access_to("Enterprise0", "User4")) == [action_id("Restore", "User4")]

@@ -1,4 +1,4 @@
-"""Single episodes in plain values: what is told is what the world did, and every verdict has the right reason."""
+"""Single episodes in plain values: they are what the world did, and every verdict has the right reason."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.game.state import RedVerb
 from fixfirst.orders.compliance import Judging
-from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
 from fixfirst.reporter.episodes import describe_episode, notable
@@ -43,15 +43,14 @@ def scripted(*actions, steps=6, red_agent="b_line"):
     return describe_episode(played, "only", 0)["steps"]
 
 
-# ---------------------------------------------------------------- one episode by hand
-
-
-def test_the_start_of_an_episode_shows_red_on_its_foothold_and_nothing_else():
+def test_an_episode_begins_with_red_on_its_foothold_and_nothing_else():
     start = scripted()[0]
     assert start["step"] == 0 and start["red"] == start["blue"] == "nothing yet"
     assert dict(zip(HOST_NAMES, start["access"], strict=True)) == dict.fromkeys(HOST_NAMES, "none") | {"User0": "root"}
     assert set(start["belief"]) == {"clean"} and set(start["activity"]) == {"none"}
     assert start["reward10"] == start["return10"] == 0 and start["verdict"] is None and not start["impact"]
+    asleep = scripted(red_agent="sleep")[1:]
+    assert {(step["red"], step["red_worked"]) for step in asleep} == {("Sleep", None)}  # nothing that can fail
 
 
 def test_the_first_steps_against_b_line_follow_its_script():
@@ -98,10 +97,6 @@ def test_impact_on_a_restored_server_is_told_as_harmless():
     assert all(cost["what"] != "impact" for step in steps for cost in step["costs"])
 
 
-def test_red_that_sleeps_does_nothing_that_can_fail():
-    assert {(step["red"], step["red_worked"]) for step in scripted(red_agent="sleep")[1:]} == {("Sleep", None)}
-
-
 def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
     """Red is told that every scan worked. Meander scans operational hosts it has lost the way to."""
     world = World(Game(red_agent="meander", max_steps=None), 300)
@@ -117,9 +112,6 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
                 assert moment["red_target"].startswith("Op_")
                 unreached += 1
     assert unreached > 0
-
-
-# ---------------------------------------------------------------- what is told is what happened
 
 
 @pytest.mark.parametrize("variant", [variant.name for variant in parts.VARIANTS])
@@ -160,9 +152,9 @@ def test_the_episodes_are_the_first_ones_of_the_evaluation():
     played = watch(player, 20, red_agent="meander", steps=40, seed=7)
     assert measured.turns is None and np.array_equal(played.returns, measured.returns[:20])
     for number in (0, 19):
-        told = describe_episode(played, "", number)
-        assert told["return10"] == told["steps"][-1]["return10"] == round(10 * measured.returns[number])
-        assert told["return10"] == sum(step["reward10"] for step in told["steps"])
+        episode = describe_episode(played, "", number)
+        assert episode["return10"] == episode["steps"][-1]["return10"] == round(10 * measured.returns[number])
+        assert episode["return10"] == sum(step["reward10"] for step in episode["steps"])
 
 
 def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
@@ -188,16 +180,12 @@ def test_too_few_and_too_many_episodes_are_refused(episodes):
         watch(make_baseline("sleep"), episodes)
 
 
-# ---------------------------------------------------------------- verdicts
-
-
-def judged(*story, workflow=ORDER, **options):
+def judged(*story, order="enterprise > op_server > op_host > user > defender", scheme=FIVE_TYPES, **options):
     """Kind and reason per (repair, held before): the last set of held hosts does not matter."""
     actions = np.array([action_id(*repair) for repair, _ in story])
     held = np.array([sum(1 << HOST_ID[name] for name in names) for _, names in story] + [0], np.int16)
-    return [
-        None if v is None else (v["kind"], v["reason"]) for v in explain_repairs(actions, held, workflow, Judging(**options))
-    ]
+    verdicts = explain_repairs(actions, held, Workflow.parse(order, scheme), Judging(**options))
+    return [None if verdict is None else (verdict["kind"], verdict["reason"]) for verdict in verdicts]
 
 
 def test_reasons_name_what_was_fixed_and_what_was_waiting():
@@ -235,11 +223,13 @@ def test_under_rule_fixed_types_the_reason_names_the_types_skipped():
     ]
 
 
-def test_the_foothold_counts_where_it_is_told_to():
-    workflow = Workflow.parse("user > enterprise > op_server > op_host > defender")
-    story = (("Restore", "Enterprise0"), ["User0", "Enterprise0"])
-    assert judged(story, workflow=workflow)[0][0] == "in order"
-    assert judged(story, workflow=workflow, count_foothold=True) == [
+def test_the_foothold_counts_where_it_is_to_be_counted():
+    order, story = (
+        "user > enterprise > op_server > op_host > defender",
+        (("Restore", "Enterprise0"), ["User0", "Enterprise0"]),
+    )
+    assert judged(story, order=order)[0][0] == "in order"
+    assert judged(story, order=order, count_foothold=True) == [
         ("violation", "fixed enterprise Enterprise0 while user User0 was held")
     ]
 
@@ -248,26 +238,23 @@ def test_the_foothold_counts_where_it_is_told_to():
 def test_verdicts_agree_with_the_compliance_of_the_evaluation(rule):
     """40 episodes of random actions: as many violations as the evaluation counts; every reason of one names a host that
     red truly held, in a type above the repaired one (rule no_higher)."""
-    played = watch(make_baseline("random"), 40, red_agent="meander", workflows=(ORDER,))
-    judging = Judging(rule=rule)
+    played, judging = watch(make_baseline("random"), 40, red_agent="meander", workflows=(ORDER,)), Judging(rule=rule)
     counts = played.counts(judging)
     ranks = {name: ORDER.ranks[unit] for name, unit in zip(HOST_NAMES, ORDER.scheme.host_unit, strict=True)}
     for number in range(40):
-        told = describe_episode(played, "", number, judging)
-        assert told["violations"] == counts.judged[number] - counts.compliant[number]
-        assert told["judged"] - told["violations"] == counts.compliant[number]
-        for before, step in zip(told["steps"], told["steps"][1:], strict=False):
-            assert set(step["needed"]) == {n for n, a in zip(HOST_NAMES, before["access"], strict=True) if a != "none"} - {
-                "User0"
-            }
+        episode = describe_episode(played, "", number, judging)
+        assert episode["violations"] == counts.judged[number] - counts.compliant[number]
+        assert episode["judged"] == counts.judged[number]
+        for before, step in zip(episode["steps"], episode["steps"][1:], strict=False):
+            access = zip(HOST_NAMES, before["access"], strict=True)
+            assert {*step["needed"]} == {name for name, level in access if level != "none"} - {"User0"}
             if rule == "no_higher" and step["verdict"] is not None and step["verdict"]["kind"] == "violation":
                 waiting = step["verdict"]["reason"].partition(" while ")[2].replace(",", "").split()
                 assert any(name in step["needed"] and ranks[name] < ranks[step["blue_target"]] for name in waiting)
 
 
-def test_another_grouping_of_the_hosts_is_told_in_its_own_words():
+def test_another_grouping_of_the_hosts_is_named_in_its_own_words():
     scheme = UnitScheme.from_dict({"server": ["Op_Server0"], "rest": [name for name in HOST_NAMES if name != "Op_Server0"]})
-    workflow = Workflow.parse("server > rest", scheme)
-    assert judged((("Remove", "User1"), ["User1", "Op_Server0"]), workflow=workflow) == [
+    assert judged((("Remove", "User1"), ["User1", "Op_Server0"]), order="server > rest", scheme=scheme) == [
         ("violation", "fixed rest User1 while server Op_Server0 was held")
     ]

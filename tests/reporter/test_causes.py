@@ -52,5 +52,5 @@ SINCE_WHEN = "the OT service was stopped for 2 steps from step 3 on, red being o
     ids=["nothing", "never seen", "seen in part", "seen", "impacts first", "restores", "one restore"],
 )
 def test_the_greatest_cost_is_said_with_where_and_since_when(label, turns, mean, episodes, says):
-    said = explain_return(label, episode(*turns), mean, episodes)
-    assert said == says if says.endswith(".") else says in said
+    text = explain_return(label, episode(*turns), mean, episodes)
+    assert text == says if says.endswith(".") else says in text
