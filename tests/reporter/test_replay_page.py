@@ -105,9 +105,10 @@ def test_every_step_shows_what_the_document_says(at_start, file, document):
 
 
 def test_returns_are_those_of_the_evaluation_and_letters_on_the_map_stand_for_belief_and_truth(visit, file, document):
-    player, orders, *_ = make_defender("react-restore", ORDER, False)
+    defender = make_defender("react-restore", ORDER)
     game = Game(red_agent=GAME["red_agent"], max_steps=GAME["steps"])
-    measured = play(player, game, episodes=100, seed=GAME["seed"], purpose=PROTOCOL_PURPOSE, workflows=orders)
+    told = {"seed": GAME["seed"], "purpose": PROTOCOL_PURPOSE, "workflows": defender.orders}
+    measured = play(defender.player, game, episodes=100, **told)
     page, letters = visit(file).page, {"none": "", "clean": "", "unknown": "?", "user": "U", "root": "R"}
     for key, episode in zip("123", document["episodes"], strict=True):
         page.keyboard.press(key)

@@ -324,12 +324,19 @@ def test_whatever_a_run_holds_is_shown_as_text(tmp_path):
     assert escaped("<b> | *x* [y](z) &lt;\nnew") == r"\<b\> \| \*x\* \[y\](z) &amp;lt; new"
 
 
-def test_control_characters_of_a_name_do_not_reach_the_files(tmp_path):
-    name = "a\x1b[31m$b$\ud800c".encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
-    others = [write_training(tmp_path / "plain", seed=1), write_training(tmp_path / "other", red_agent="meander")]
-    written = report([write_training(tmp_path / name), *others], tmp_path / "out.html", figures=tmp_path / "figures")
-    assert "\x1b" not in written.path.read_text()
-    ElementTree.parse(tmp_path / "figures" / "learning.svg")  # raises where it is not XML
+def test_no_terminal_page_or_picture_obeys_the_name_of_a_folder(tmp_path, capsys):
+    name = "a\x1b[31m$b$*c*\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+    folder = write_training(tmp_path / name)
+    for runs in ([folder], [folder, write_training(tmp_path / "other", red_agent="meander")]):
+        out = tmp_path / "out.md"
+        assert main(["report", *map(str, runs), "--format", "md", "--out", str(out), "--figures", str(tmp_path / "f")]) == 0
+        assert r"\$b\$\*c\*" in out.read_text() and "\x1b" not in out.read_text()
+        ElementTree.parse(tmp_path / "f" / "learning.svg")  # raises where it is not XML
+    for command in (["report", folder], ["runs", tmp_path], ["runs", tmp_path / name / "entrants"]):
+        (tmp_path / name / "entrants").mkdir(exist_ok=True)
+        assert main([*map(str, command)]) == 0
+        printed = capsys.readouterr()
+        assert "a\ufffd[31m$b$*c*\ufffd" in printed.out and "\x1b" not in printed.out + printed.err
 
 
 # ---------------------------------------------------------------- files

@@ -2,6 +2,8 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -22,21 +24,16 @@ def begin(folder, seed=0):
 
 def test_of_many_that_begin_at_once_one_is_let_in_and_keeps_its_seed(tmp_path):
     for number in range(20):
-        folder, together, let_in = tmp_path / str(number), threading.Barrier(8), []
+        folder, together = tmp_path / str(number), threading.Barrier(8)
 
-        def start(seed, folder=folder, together=together, let_in=let_in):
+        def start(seed, folder=folder, together=together):
             together.wait()
-            try:
+            with suppress(RunDirError):
                 begin(folder, seed)
-                let_in.append(seed)
-            except RunDirError:
-                pass
+                return seed
 
-        threads = [threading.Thread(target=start, args=(seed,)) for seed in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as pool:
+            let_in = [seed for seed in pool.map(start, range(8)) if seed is not None]
         assert let_in == [read_settings(folder / "config.toml")["seed"]] == [read_manifest(folder)["seed"]]
 
 
@@ -46,21 +43,28 @@ def test_nobody_begins_in_a_folder_that_somebody_holds(tmp_path):
     begin(tmp_path)
 
 
-@pytest.mark.parametrize("left", [[".lock"], [".lock", "config.toml"], [".lock", f".config.toml.{NO_SUCH_PROCESS}.tmp"]])
-def test_a_beginning_that_was_cut_short_can_be_begun_again(tmp_path, left):
-    for name in left:
+@pytest.mark.parametrize(
+    ("names", "is_free"),
+    [
+        ([".lock"], True),
+        ([".lock", "config.toml"], True),
+        ([".lock", f".config.toml.{NO_SUCH_PROCESS}.tmp"], True),
+        (["config.toml"], False),
+        (["thesis.txt"], False),
+        ([".lock", "thesis.txt"], False),
+        ([".lock", "manifest.json"], False),
+    ],
+)
+def test_a_beginning_that_was_cut_short_is_begun_again_and_what_is_somebodys_is_not_written_over(tmp_path, names, is_free):
+    for name in names:
         (tmp_path / name).touch()
-    begin(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "config.toml", "manifest.json"]
-
-
-@pytest.mark.parametrize("mine", [["config.toml"], ["thesis.txt"], [".lock", "thesis.txt"], [".lock", "manifest.json"]])
-def test_what_is_somebodys_is_not_written_over(tmp_path, mine):
-    for name in mine:
-        (tmp_path / name).touch()
-    with pytest.raises(RunDirError, match="exists already"):
+    if is_free:
         begin(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == mine
+    else:
+        with pytest.raises(RunDirError, match="exists already"):
+            begin(tmp_path)
+    after = [".lock", "config.toml", "manifest.json"] if is_free else names
+    assert sorted(path.name for path in tmp_path.iterdir()) == after
 
 
 def test_a_study_that_was_cut_short_can_be_begun_again(tmp_path):
@@ -81,17 +85,15 @@ def test_who_looks_whether_a_run_is_used_keeps_nobody_from_using_it(tmp_path):
         while not stop.is_set():
             is_locked(tmp_path)
 
-    looking = [threading.Thread(target=look) for _ in range(3)]
-    for thread in looking:
-        thread.start()
-    try:
-        for _ in range(300):
-            with locked(tmp_path):
-                assert is_locked(tmp_path)
-    finally:
-        stop.set()
-        for thread in looking:
-            thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(3):
+            pool.submit(look)
+        try:
+            for _ in range(300):
+                with locked(tmp_path):
+                    assert is_locked(tmp_path)
+        finally:
+            stop.set()
     assert not is_locked(tmp_path)
 
 
@@ -112,17 +114,12 @@ def test_whoever_has_the_lock_clears_what_a_kill_left_half_written(tmp_path):
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *mine])
 
 
-def test_a_page_that_is_written_again_clears_what_a_kill_left_of_it(tmp_path):
-    (tmp_path / f".report.html.{NO_SUCH_PROCESS}.tmp").touch()
-    write_atomically(tmp_path / "report.html", b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_nothing_is_written_through_a_link_that_lies_where_a_file_is_made(tmp_path):
+def test_a_page_that_is_written_again_clears_what_a_kill_left_of_it_and_nothing_is_written_through_a_link(tmp_path):
     (tmp_path / "mine").write_text("all of it")
+    (tmp_path / f".report.html.{NO_SUCH_PROCESS}.tmp").touch()
     (tmp_path / f".report.html.{os.getpid()}.tmp").symlink_to(tmp_path / "mine")
     write_atomically(tmp_path / "report.html", b"new")
-    assert (tmp_path / "mine").read_text() == "all of it" and (tmp_path / "report.html").read_bytes() == b"new"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"mine": b"all of it", "report.html": b"new"}
 
 
 def test_what_is_not_as_when_a_run_was_begun_is_named(tmp_path):

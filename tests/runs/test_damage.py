@@ -3,9 +3,7 @@
 import shutil
 
 import pytest
-from searches import TRAINING
 
-import fixfirst as ff
 from fixfirst.cli import main
 
 READING = {
@@ -68,13 +66,3 @@ def test_a_damaged_file_is_one_line_that_names_it(kind, file, damage, reading, s
         text = told.out + told.err + page
         assert said in text and (not said or file in text or code == 0), f"{command}: {text}"
         assert code in (0, 2) and "Traceback" not in text
-
-
-def test_a_policy_that_the_result_does_not_tell_of_is_noticed_by_a_report(trained, tmp_path, capsys):
-    run = shutil.copytree(trained, tmp_path / "runs" / "run")
-    ff.train(out=tmp_path / "other", **TRAINING | {"seed": 5}, quiet=True)
-    for name in ("policy.json", "policy.safetensors"):
-        shutil.copy(tmp_path / "other" / name, run / name)
-    assert main([str(word) for word in READING["report"](run, tmp_path)]) == 0
-    page = (tmp_path / "report.md").read_text().replace("\\", "")
-    assert "policy.json is of another policy than the one that result.json tells of" in page

@@ -4,86 +4,54 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import late
 import pytest
+from run_folder import update_row
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
-from fixfirst.runs.rows import UpdateRow
 from fixfirst.runs.tensorboard import TensorBoard
 
 accumulator = late.Late("tensorboard.backend.event_processing.event_accumulator")
+REWARD = "rollout/ep_rew_mean"
 
 
-def update(number, reward=-12.5, compliance=0.75):
-    return UpdateRow(
-        trial=0,
-        workflow="user > op_host",
-        update=number,
-        episodes=4 * number,
-        sampled=4 * number,
-        env_reward=reward,
-        alignment=0.5,
-        total_reward=reward + 0.5,
-        compliance=compliance,
-        repairs=None,
-        collection_s=0.25,
-        update_s=0.125,
-        contested_share=None,
-        multiplier=2.0,
-        approx_kl=0.0625,
-        entropy=1.5,
-        policy_loss=-0.5,
-        value_loss=3.0,
-        clip_fraction=0.25,
-        distinct_rows=317,
-    )
+def update(number, reward=-12.5):
+    return update_row(update=number, episodes=4 * number, sampled=4 * number, env_reward=reward, compliance=0.75)
 
 
-def write(folder, first_step, rows):
+def write(folder, first_step, *rows):
     board = TensorBoard(folder, first_step)
     for row in rows:
         board.add(row)
     board.close()
 
 
-def shown(folder, name="rollout/ep_rew_mean"):
-    return [(event.step, event.value) for event in accumulator.EventAccumulator(str(folder)).Reload().Scalars(name)]
+def events(folder):
+    """The events of each name, as (step, value)."""
+    told = accumulator.EventAccumulator(str(folder)).Reload()
+    return {name: [(event.step, event.value) for event in told.Scalars(name)] for name in told.Tags()["scalars"]}
 
 
-def test_an_update_is_shown_with_all_its_numbers_at_the_runs_episode_count(tmp_path):
-    write(tmp_path / "run" / "tb", 1, [update(1), update(2, reward=-11.0)])
-    events = accumulator.EventAccumulator(str(tmp_path / "run" / "tb")).Reload()
-    last = {name: events.Scalars(name)[-1] for name in events.Tags()["scalars"]}
-    assert {name: event.value for name, event in last.items()} == {
-        "rollout/ep_rew_mean": -11.0,
-        "rollout/alignment": 0.5,
-        "rollout/compliance": 0.75,
-        "time/collection_s": 0.25,
-        "time/update_s": 0.125,
-        "train/multiplier": 2.0,
-        "train/approx_kl": 0.0625,
-        "train/entropy": 1.5,
-        "train/policy_gradient_loss": -0.5,
-        "train/value_loss": 3.0,
-        "train/clip_fraction": 0.25,
-        "train/distinct_rows": 317.0,
-    }
-    assert {event.step for event in last.values()} == {8}
-
-
-def test_a_number_that_is_missing_in_an_update_has_no_point_there(tmp_path):
-    write(tmp_path, 1, [update(1), update(2, compliance=None), update(3)])
-    assert [step for step, _ in shown(tmp_path, "rollout/compliance")] == [4, 12]
-    assert [step for step, _ in shown(tmp_path)] == [4, 8, 12]
+def test_an_update_is_shown_with_all_its_numbers_at_the_runs_episode_count_and_without_those_that_are_missing(tmp_path):
+    """By the names of Stable-Baselines3, where that has them."""
+    write(tmp_path, 1, update(1), replace(update(2), compliance=None), update(3, reward=-11.0))
+    points = events(tmp_path)
+    assert points[REWARD] == [(4, -12.5), (8, -12.5), (12, -11.0)]
+    assert points["rollout/compliance"] == [(4, 0.75), (12, 0.75)]
+    names = "rollout/alignment rollout/compliance rollout/contested_share rollout/ep_rew_mean rollout/repairs"
+    names += " time/collection_s time/update_s train/approx_kl train/clip_fraction train/distinct_rows train/entropy"
+    names += " train/multiplier train/policy_gradient_loss train/value_loss"
+    assert sorted(points) == names.split()
 
 
 def test_a_resumed_run_is_one_curve(tmp_path):
     """Interrupted after episode 12, it goes on from the checkpoint at episode 8 and plays the third update again."""
-    write(tmp_path, 1, [update(1, -1.0), update(2, -2.0), update(3, -3.0)])
-    write(tmp_path, 9, [update(3, -30.0), update(4, -40.0)])
-    assert shown(tmp_path) == [(4, -1.0), (8, -2.0), (12, -30.0), (16, -40.0)]
+    write(tmp_path, 1, update(1, -1.0), update(2, -2.0), update(3, -3.0))
+    write(tmp_path, 9, update(3, -30.0), update(4, -40.0))
+    assert events(tmp_path)[REWARD] == [(4, -1.0), (8, -2.0), (12, -30.0), (16, -40.0)]
 
 
 def test_what_was_added_survives_a_killed_process(tmp_path):
@@ -97,24 +65,20 @@ board.add(update(1)), board.add(update(2))
 os.kill(os.getpid(), {int(signal.SIGKILL)})
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
-    assert [step for step, _ in shown(tmp_path)] == [4, 8]
+    assert events(tmp_path)[REWARD] == [(4, -12.5), (8, -12.5)]
 
 
 def test_half_a_record_hides_nothing_else(tmp_path):
-    write(tmp_path, 1, [update(1), update(2)])
+    write(tmp_path, 1, update(1), update(2))
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:-7])
-    write(tmp_path, 5, [update(2), update(3)])
-    assert [step for step, _ in shown(tmp_path)] == [4, 8, 12]
+    write(tmp_path, 5, update(2), update(3))
+    assert [step for step, _ in events(tmp_path)[REWARD]] == [4, 8, 12]
 
 
-def test_whoever_wants_events_without_tensorboard_is_told_how_to_get_it(tmp_path, monkeypatch):
+def test_without_tensorboard_whoever_wants_events_is_told_how_to_get_it_and_others_get_none(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(ConfigError, match=r"--tensorboard needs TensorBoard, .*: pip install 'fixfirst\[tensorboard\]'"):
         ff.train(tensorboard=True, out=tmp_path / "run")
-    assert not list(tmp_path.iterdir())
-
-
-def test_nobody_wants_events(tmp_path):
-    write(None, 1, [update(1)])
+    write(None, 1, update(1))
     assert not list(tmp_path.iterdir())

@@ -1,89 +1,68 @@
-"""Which runs a folder holds, what each is in one line, and settings found by name."""
+"""Which runs a folder holds, what each is in one line, and what somebody who is new here is told to do."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
-from run_folder import BEST, write_config, write_search, write_training
+from run_folder import BEST, write_config, write_search, write_session, write_training
 
-from fixfirst.cli.runs import advice, runs_table
-from fixfirst.reporter.run_list import summarise_run, summarise_runs
-from fixfirst.reporter.screen import results
-from fixfirst.runs.layout import Kind, find_runs
-from fixfirst.runs.manifest import create_run
-from fixfirst.runs.sessions import Session, locked
-
-
-def begin(folder, *, finished, red_agent="b_line"):
-    """A search that has hardly begun."""
-    create_run(folder, Kind.SEARCH, {"seed": 0, "red_agent": red_agent})
-    with Session(folder) as session:
-        session.finished = finished
-    return folder
-
-
-def shown(folder, capsys):
-    results().print(runs_table(summarise_runs(folder)))
-    return capsys.readouterr().out
+from fixfirst.cli import main
+from fixfirst.reporter.run_list import RunSummary, summarise_runs
+from fixfirst.runs.layout import find_runs
+from fixfirst.runs.sessions import locked
 
 
 def test_runs_are_found_by_name_also_in_studies_but_no_deeper(tmp_path):
-    for place in ("b", "a", "study/c", "x/y/z"):
-        begin(tmp_path / place, finished=True)
+    for name in ("b", "a", "study/c", "x/y/z"):
+        write_search(tmp_path / name)
     (tmp_path / "notes.txt").touch()
     assert find_runs(tmp_path) == [tmp_path / "a", tmp_path / "b", tmp_path / "study" / "c"]
     assert find_runs(tmp_path, depth=1) == [tmp_path / "a", tmp_path / "b"]
     assert find_runs(tmp_path / "nowhere") == []
 
 
-def test_a_search_is_summed_up_by_its_best_order_and_a_training_by_its_evaluation(tmp_path):
+def test_a_search_is_summed_up_by_its_best_order_and_a_training_by_its_evaluation(tmp_path, capsys):
     search, training = write_search(tmp_path / "s"), write_training(tmp_path / "t", red_agent="meander")
-    found = summarise_run(search)
-    assert (found.kind, found.status, found.red_agent, found.workflow) == ("search", "finished", "b_line", BEST)
-    assert (found.mean, found.seconds) == (-14.0, 10.0)
-    found = summarise_run(training)
-    assert (found.kind, found.red_agent, found.workflow, found.mean) == ("train", "meander", "none", -15.0)
+    write_config(write_search(tmp_path / "old"), {"red_agent": "sleep", "test_episodes": 1000})
+    summaries = {run.folder.name: run for run in summarise_runs(tmp_path)}
+    begun = "2026-01-02T03:04:05+00:00"
+    assert summaries["s"] == RunSummary(search, "search", "finished", begun, "b_line", BEST, -14.0, 10.0)
+    assert summaries["t"] == RunSummary(training, "train", "finished", begun, "meander", "none", -15.0, 8.0)
+    assert (summaries["old"].red_agent, summaries["old"].mean) == ("sleep", -14.0)
+    assert main(["runs", str(tmp_path)]) == 0
+    assert "-14.00" in capsys.readouterr().out
 
 
-def test_an_old_run_is_summed_up_all_the_same(tmp_path):
-    write_config(write_search(tmp_path), {"red_agent": "sleep", "test_episodes": 1000})
-    assert (summarise_run(tmp_path).red_agent, summarise_run(tmp_path).mean) == ("sleep", -14.0)
-
-
-def test_running_finished_and_interrupted_ones_are_told_apart(tmp_path):
-    begin(tmp_path / "a", finished=True)
-    begin(tmp_path / "b", finished=False)
-    begin(tmp_path / "study" / "c", finished=False)
-    create_run(tmp_path / "d", Kind.SEARCH, {"seed": 0})
+def test_running_finished_and_interrupted_ones_are_told_apart(tmp_path, capsys):
+    for name in ("a", "b", "study/c"):
+        write_search(tmp_path / name)
+    for name in ("b", "study/c"):
+        write_session(tmp_path / name, 1.0, outcome="interrupted")
+    (write_search(tmp_path / "d") / "runtime.csv").unlink()
     with locked(tmp_path / "study" / "c"):
-        states = {run.folder.name: run.status for run in summarise_runs(tmp_path)}
+        assert main(["runs", str(tmp_path), "--json"]) == 0
+    states = {Path(run["folder"]).name: run["status"] for run in json.loads(capsys.readouterr().out)}
     assert states == {"a": "finished", "b": "interrupted", "c": "running", "d": "interrupted"}
 
 
-def test_a_run_that_cannot_be_read_is_listed_with_the_reason(tmp_path, capsys):
-    (begin(tmp_path / "old", finished=True) / "manifest.json").write_text('{"schema": 99}')
-    (begin(tmp_path / "torn", finished=True) / "config.toml").write_text("seed =")
-    begin(tmp_path / "odd", finished=True, red_agent="[red]<b>[/red]")
-    text = shown(tmp_path, capsys)
-    assert "another version (schema 99" in text and "cannot be read as TOML" in text and "[red]<b>[/red]" in text
-
-
 @pytest.mark.parametrize(
-    ("name", "garbage"),
+    ("name", "garbage", "reason"),
     [
-        ("manifest.json", "[" * 100_000),
-        ("config.toml", "test_episodes = []"),
-        ("config.toml", "units = 3"),
-        ("trials.csv", "\x00" * (csv.field_size_limit() + 1) + "\n"),
-        ("trials.csv", "id\n"),
-        ("runtime.csv", "when\nnow\n"),
+        ("manifest.json", "[" * 100_000, "manifest.json: cannot be read"),
+        ("manifest.json", '{"schema": 99}', "another version (schema 99"),
+        ("config.toml", "seed =", "cannot be read as TOML"),
+        ("config.toml", "units = 3", "was changed since the run began"),
+        ("trials.csv", "\x00" * (csv.field_size_limit() + 1) + "\n", "has other columns"),
+        ("trials.csv", "id\n", "has other columns"),
+        ("runtime.csv", "when\nnow\n", "has other columns"),
     ],
 )
-def test_one_damaged_run_does_not_hide_the_others(tmp_path, name, garbage):
+def test_a_damaged_run_is_listed_with_the_reason_and_does_not_hide_the_others(tmp_path, name, garbage, reason):
     write_search(tmp_path / "good")
     (write_search(tmp_path / "bad") / name).write_text(garbage)
-    found = {run.folder.name: run for run in summarise_runs(tmp_path)}
-    assert found["good"].mean == -14.0 and found["bad"].mean is None and found["bad"].status != "finished"
+    summaries = {run.folder.name: run for run in summarise_runs(tmp_path)}
+    assert summaries["good"].mean == -14.0 and summaries["bad"].mean is None and reason in summaries["bad"].status
 
 
 def test_one_that_may_not_be_looked_into_does_not_hide_the_others(tmp_path, monkeypatch):
@@ -100,9 +79,19 @@ def test_one_that_may_not_be_looked_into_does_not_hide_the_others(tmp_path, monk
     assert [path.name for path in find_runs(tmp_path)] == ["a", "c"]
 
 
-def test_a_newcomer_is_told_how_to_begin_and_others_how_to_go_on(tmp_path):
-    assert advice([])[0][0] == "fixfirst search --total-episodes 30000"
-    begin(tmp_path / "mine", finished=False)
-    assert advice(summarise_runs(tmp_path))[0][0] == f"fixfirst resume {tmp_path / 'mine'}"
-    commands = [command.split()[1] for command, _ in advice([summarise_run(write_search(tmp_path / "done"))])]
+def test_a_newcomer_is_told_how_to_begin_and_others_how_to_go_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+
+    def said(*command):
+        assert main(list(command)) == 0
+        return capsys.readouterr().out
+
+    assert said("runs") == "no runs in runs; begin with: fixfirst search\n"
+    assert "First:\n  fixfirst search --total-episodes 30000" in said()
+    write_session(write_search(Path("runs/mine")), 1.0, outcome="interrupted")
+    text = said()
+    assert "1 run here (1 interrupted)" in text and "Next:\n  fixfirst resume runs/mine" in text
+    write_session(Path("runs/mine"), 1.0)
+    commands = [line.split()[1] for line in said().splitlines() if line.startswith("  fixfirst")]
     assert commands == ["report", "watch", "evaluate", "search"]

@@ -40,23 +40,10 @@ rate = 1.0
 """
 OLD_TRAINING = 'total_episodes = 400\nworkflow = "balanced"\n[game]\nmax_steps = 9\n[ppo]\nnum_envs = 4'
 FLAT = {
-    "seed": 7,
-    "total_episodes": 3000,
-    "strategy": "gp_ucb",
-    "separate": True,
-    "trainings": 3,
-    "max_episodes": 20_000,
-    "workflow": "none",
-    "red_agent": "meander",
-    "cyborg": "/there",
-    "compliance_threshold": 0.9,
-    "min_episodes": 0,
-    "n_envs": 100,
-    "episodes_per_update": 100,
-    "vf_coef": 0.25,
-    "keep": "penalty",
-    "alignment_lambda": 3.0,
-    "alignment_rate": 1.0,
+    **{"seed": 7, "total_episodes": 3000, "strategy": "gp_ucb", "separate": True, "trainings": 3, "max_episodes": 20_000},
+    **{"workflow": "none", "red_agent": "meander", "cyborg": "/there", "compliance_threshold": 0.9, "min_episodes": 0},
+    **{"n_envs": 100, "episodes_per_update": 100, "vf_coef": 0.25},
+    **{"keep": "penalty", "alignment_lambda": 3.0, "alignment_rate": 1.0},
 }
 
 

@@ -46,7 +46,7 @@ def doctor_command(
     if as_json:
         print_json(findings)
     else:
-        print(screen.fitted(_as_text(findings).split("\n")))
+        screen.print_lines(*_as_text(findings).split("\n"))
     return 0
 
 

@@ -93,7 +93,7 @@ def report_command(
     else:
         for text in document.missing:
             print(f"missing: {text}")
-        print(written.path)
+        print(errors.printable(str(written.path)))
     if open_it:
         open_page(written.path)
     return 0
@@ -187,11 +187,14 @@ def watch_command(
         say(f"writing {gif}")
         animation.write_gif(gif, document)
     if as_json or text:
-        print(json.dumps(document) if as_json else screen.fitted(replay.replay_lines(document, turns=True)))
+        if as_json:
+            print(json.dumps(document))
+        else:
+            screen.print_lines(*replay.replay_lines(document, turns=True))
         return 0
     replay.write_replay(path, document)
     lines = replay.replay_lines(document, turns=False)
-    print(screen.fitted([*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"])]))
+    screen.print_lines(*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"]))
     if open_it:
         open_page(path)
     return 0

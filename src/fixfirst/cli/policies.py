@@ -162,7 +162,7 @@ def _exploit(agent: Any, red: dict[str, Any], played: dict[str, Any], as_json: b
     if as_json:
         print_json(best.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
     else:
-        print(screen.fitted(best.in_words(scripts)))
+        screen.print_lines(*best.in_words(scripts))
     return 0
 
 
@@ -289,5 +289,5 @@ def export_command(
     else:
         if variant is not None:
             errors.note(f"{policy} was made for variant {variant}: play it there")
-        print(path)
+        print(errors.printable(str(path)))
     return 0

@@ -226,7 +226,7 @@ def _train_attackers(
     if as_json:
         print_json({"run": str(folder), "against": red.facts["against"]})
     else:
-        print(f"attacker: {folder}")
+        print(errors.printable(f"attacker: {folder}"))
     return 0
 
 
@@ -238,7 +238,8 @@ def tell_league(run: "run_objects.LeagueRun", as_json: bool) -> None:
     for one in run.rounds:
         print(one.in_words())
     page, attack = errors.command("report", run.folder), errors.command("evaluate", run.folder, "--exploit")
-    print(f"policy: {run.folder}\nnext:   {page}, {attack}")
+    print(errors.printable(f"policy: {run.folder}"))
+    print(errors.printable(f"next:   {page}, {attack}"))
 
 
 def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
@@ -255,7 +256,8 @@ def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     results.print_evaluations(rows)
     if run.evaluation.compliance is not None:
         print("gate: " + ("passed" if run.accepted else "not passed"))
-    print(f"policy: {run.folder}\nnext:   {errors.command('evaluate', run.folder)}")
+    print(errors.printable(f"policy: {run.folder}"))
+    print(errors.printable(f"next:   {errors.command('evaluate', run.folder)}"))
 
 
 # ---------------------------------------------------------------- resume

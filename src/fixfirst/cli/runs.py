@@ -35,7 +35,7 @@ def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> int
     if as_json:
         print_json([asdict(run) | {"folder": str(run.folder)} for run in found])
     elif not found:
-        print(f"no runs in {folder}; begin with: fixfirst search")
+        screen.print_lines(f"no runs in {folder}; begin with: fixfirst search")
     else:
         console = screen.results()
         console.print(runs_table(found, console.width))
@@ -54,7 +54,7 @@ def welcome() -> int:
     width = max(len(command) for command, _ in steps)
     lines += [f"  {command:{width}}  {why}" for command, why in steps]
     lines += ["", "All commands: fixfirst --help; all about one: fixfirst search --help"]
-    print(screen.fitted(lines))
+    screen.print_lines(*lines)
     return 0
 
 

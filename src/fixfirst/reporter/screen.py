@@ -1,7 +1,6 @@
 """Texts and tables that fit the terminal they are printed on. Whatever names they hold, a terminal obeys none of it."""
 
 import textwrap
-from collections.abc import Sequence
 from typing import Literal
 
 from rich import table as rich_table
@@ -52,13 +51,12 @@ def show(*parts: str | Table, console: Console | None = None) -> None:
             console.print(text, soft_wrap=isinstance(part, Copied) or not console.is_terminal)
 
 
-def fitted(lines: Sequence[str]) -> str:
-    """Fold lines for stdout to the width of the terminal, between words; elsewhere they stay as long as they are."""
+def print_lines(*lines: str) -> None:
+    """Print lines, on a terminal folded between words."""
     console = results()
-    if not console.is_terminal:
-        return "\n".join(lines)
     fold = textwrap.TextWrapper(console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
-    return "\n".join(fold(line) if len(line) > console.width else line for line in lines)
+    for line in map(errors.printable, lines):
+        print(fold(line) if console.is_terminal and len(line) > console.width else line)
 
 
 def fitting_tables(table: Table, width: int) -> list[rich_table.Table]:
