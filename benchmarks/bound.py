@@ -42,7 +42,7 @@ SOFT = 0.5  # the factor on the start's logits: one that is sure of what it does
 
 
 class Seer(NamedTuple):
-    """The side of the game of a defender that sees the truth: a `Role` of the learner."""
+    """The side of the game of a defender that sees the truth: a `PolicySpec` for the learner."""
 
     spec: PolicySpec
     fields: tuple[str, ...]  # of the state, that it sees

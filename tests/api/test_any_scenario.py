@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.learner.ppo import initial_weights
+from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
@@ -95,7 +95,7 @@ def test_an_exported_policy_plays_in_its_scenario_as_before_and_nowhere_else(nam
     scenario = SCENARIOS[name]
     units = ff.UnitScheme.by_type(scenario)
     spec = PolicySpec(ff.MemoryScheme.parse("full", scenario), ff.ActionSet.parse("macros", scenario), units, shield=True)
-    policy = ff.Policy(initial_weights(spec.inputs, 1, spec.actions, last=3.0), None, spec, {}, {})
+    policy = ff.Policy(Network.drawn(spec.inputs, spec.actions, 1, last=3.0).as_weights(), None, spec, {}, {})
     file = ff.export(policy, "onnx", tmp_path / "policy.onnx")
     order = " > ".join(units.names)
     mean = ff.evaluate(file, workflow=order, greedy=True, **SMALL)[0].mean

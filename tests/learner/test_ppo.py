@@ -14,11 +14,11 @@ from torch_oracle import Oracle, Seen, losses
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.learner.gradient import PPONumbers, adam, power
-from fixfirst.learner.ppo import PPO, initial_weights
+from fixfirst.learner.ppo import PPO
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect
 from fixfirst.play.worlds import make_world
+from fixfirst.policy.gradient import PPONumbers, adam, power
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
@@ -31,7 +31,7 @@ torch = Late("torch")
 def played(workflow, **options):
     """A config, its rollout by the untrained policy, and rewards of it that hang on what was done."""
     config = make_config(workflow=workflow, max_steps=30, n_envs=16, episodes_per_update=16, **options)
-    network = Network.of(initial_weights(config.spec.inputs, 0, config.spec.actions))
+    network = Network.drawn(config.spec.inputs, config.spec.actions, 0)
     world = make_world(config.game, config.n_envs, autoreset="disabled")
     player = PolicyTable(network, config.workflows, spec=config.spec)
     rollout = collect(world, player, world_seed=1, policy_seed=2, first_episode=0, workflows=config.workflows)
@@ -69,7 +69,7 @@ def test_gradients_are_those_of_autograd_in_double_precision(case):
     once, twice = PPO(config.ppo, spec, 0), PPO(config.ppo.model_copy(update={"epochs": 2}), spec, 0)
     once.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
     stats = twice.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
-    old, new = Oracle(config, initial_weights(spec.inputs, 0, spec.actions)), Oracle(config, once.weights)
+    old, new = Oracle(config, Network.drawn(spec.inputs, spec.actions, 0).as_weights()), Oracle(config, once.weights)
     numbers = new.differentiate(old.see(rollout, rewards), entropy)
     expected = gradient_of(new)
     assert np.abs(twice._gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)

@@ -15,7 +15,6 @@ from searches import training_log
 from fixfirst.base.jobs import Interrupt
 from fixfirst.learner.checkpoint import read_last
 from fixfirst.learner.openings import evaluate_openings, extend_openings, first_openings, next_openings
-from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.stages import Entrant, StageKind, stages_of
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
@@ -267,7 +266,7 @@ def test_openings_become_fewer_and_then_longer():
 
 def test_every_episode_begins_with_one_of_the_openings():
     spec, game = config().spec, config(max_steps=5).game
-    network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
+    network = Network.drawn(spec.inputs, spec.actions, 1)
     openings = extend_openings(spec, first_openings(spec))[:5]
     players = (PolicyTable(each, spec=spec, openings=openings) for each in (network, probabilities(network)))
     drawn, alone = (play(player, game, episodes=2_000, seed=1, purpose="test").rollout for player in players)

@@ -8,7 +8,6 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.simulator import World
 from fixfirst.game.state import LEARNED, RedAgent
-from fixfirst.learner.ppo import initial_weights
 from fixfirst.play import rollout
 from fixfirst.play.rollout import collect_duel
 from fixfirst.play.worlds import make_simulator, make_world
@@ -25,7 +24,7 @@ SEEDS = {"world_seed": 3, "policy_seed": 4, "first_episode": 0}
 
 
 def network(spec=PLAIN, seed=0):
-    return Network.of(initial_weights(spec.inputs, seed, spec.actions))
+    return Network.drawn(spec.inputs, spec.actions, seed)
 
 
 def duel(reds, weights=(1.0,), player=COMPILED, n=20, steps=40):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, all_workflows
 from fixfirst.policy import trained
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 
 N, STEPS = 12, 30
@@ -25,7 +25,7 @@ ROLES = {
 
 def policy_of(spec, workflow=None):
     """Untrained, but sure of itself: what it does depends on all it reads."""
-    weights = initial_weights(spec.inputs, 1, spec.actions, last=3.0)
+    weights = Network.drawn(spec.inputs, spec.actions, 1, last=3.0).as_weights()
     return ff.Policy(weights, None if workflow is None else ff.Workflow.parse(workflow), spec, {}, {})
 
 

@@ -10,11 +10,11 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.cli import main
-from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.draws import chance_keys, uniform
 from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.network import Network
 from fixfirst.policy.portable import Portable
 from fixfirst.policy.spec import PolicySpec
 
@@ -25,7 +25,7 @@ N, STEPS = 50, 40
 def policy_of(memory="full", action_set="macros", units=None, opening=(), workflow=None, **more):
     """Untrained, but sure of itself."""
     spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set), units, opening, **more)
-    return ff.Policy(initial_weights(spec.inputs, 1, spec.actions, last=3.0), workflow, spec, {}, {})
+    return ff.Policy(Network.drawn(spec.inputs, spec.actions, 1, last=3.0).as_weights(), workflow, spec, {}, {})
 
 
 PLAIN = {memory: policy_of(memory) for memory in ("none", "scans", "full", "full+scans+breaks", "counts")}

@@ -6,7 +6,6 @@ from cage2 import ACTIONS, CAGE2, HOST_ID, action_id
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.parts import REPAIR_VERBS
-from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.action_sets import ActionSet
@@ -115,7 +114,7 @@ def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_it
     config = make_config(workflow=str(USER_FIRST), memory=memory, action_set=actions, max_steps=30)
     spec = config.spec
     assert spec.shield and spec.inputs == spec.memory.inputs + 13 + 25
-    network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
+    network = Network.drawn(spec.inputs, spec.actions, 1)
     players = (PolicyTable(policy, [USER_FIRST], spec=spec) for policy in (network, probabilities(network)))
     asked = {"episodes": 200, "seed": 1, "purpose": "x", "workflows": [USER_FIRST]}
     both = [play(player, config.game, **asked) for player in players]
@@ -128,7 +127,7 @@ def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_it
 
 def test_the_order_that_a_policy_reads_may_differ_from_the_one_it_keeps():
     spec = PolicySpec(units=FIVE_TYPES, shield=True)
-    network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
+    network = Network.drawn(spec.inputs, spec.actions, 1)
     kept = PolicyTable(network, [USER_FIRST], spec=spec, prompts=[ENTERPRISE_FIRST])
     assert np.array_equal(kept.orders, PolicyTable(network, [ENTERPRISE_FIRST], spec=spec).orders)
     assert np.array_equal(kept.shields.forbidden, PolicyTable(network, [USER_FIRST], spec=spec).shields.forbidden)

@@ -5,15 +5,15 @@ from searches import ORDER
 from fixfirst.game.game_config import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.learner.league import League
-from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.red_training import Opponent, RedTraining
 from fixfirst.learner.training import Training
+from fixfirst.policy.network import Network
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.settings.training import make_config
 
 RED = RedSpec()
-UNTRAINED = initial_weights(RED.inputs, 5, RED.actions)
+UNTRAINED = Network.drawn(RED.inputs, RED.actions, 5).as_weights()
 
 
 def small_defender(**settings):

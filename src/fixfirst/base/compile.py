@@ -64,8 +64,8 @@ SOURCES = (
     "policy/table.py",
     "policy/reds.py",
     "policy/compiled_loop.py",
+    "policy/gradient.py",
     "learner/batch.py",
-    "learner/gradient.py",
     "searcher/gp.py",
 )
 ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))

@@ -32,7 +32,7 @@ from fixfirst.base import seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.learner.ppo import PPO, initial_weights, part_of, scale_logits, widen
+from fixfirst.learner.ppo import PPO, part_of, scale_logits, widen
 from fixfirst.learner.red_training import Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
@@ -230,7 +230,7 @@ class League:
         if name == SCRATCH:
             seed = seeds.stream_seed(self.config.seed, "start", number)
             last_layer = self.config.red_ppo.last_layer
-            weights = initial_weights(self.red_spec.inputs, seed, self.red_spec.actions, last_layer)
+            weights = Network.drawn(self.red_spec.inputs, self.red_spec.actions, seed, last_layer).as_weights()
         else:
             weights = scale_logits(self._shipped[name], SOFTENED)
         target = self._targets[(turn // 2 + turn // 2 // len(others)) % len(self._targets)]  # all hosts with all starts

@@ -10,13 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from fixfirst.game.red_view import RedSpec
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
-from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy import network
-from fixfirst.policy.draws import chance_keys, uniform
+from fixfirst.policy.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.policy.network import Network, Weights
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.settings.ppo import PPOConfig
 
 
@@ -36,24 +35,6 @@ class UpdateStats:
 def part_of(tensors: Weights, prefix: str) -> dict[str, np.ndarray]:
     """Return the tensors whose name begins with this, by the rest of their name."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
-
-
-def initial_weights(inputs: int, seed: int, actions: int, last: float = 1.0) -> dict[str, np.ndarray]:
-    """Uniform in +-1 / sqrt(inputs of the layer), from counter-based chance: the same numbers on every machine.
-
-    last: factor on the last layers, which decides how sure the first policy is.
-    """
-    net = Network.zeros(inputs, actions)
-    keys, draws = np.empty(len(net.vector), np.uint64), np.empty(len(net.vector))
-    chance_keys(seed, 0, keys)
-    uniform(keys, 0, np.full(len(keys), 2.0), draws)
-    net.vector[:] = draws - 1.0
-    weights = net.as_weights()
-    for name in network.shapes(inputs, actions):
-        fan_in = weights[name.replace("bias", "weight")].shape[1]
-        factor = last if name.split(".")[1] == str(network.LAYERS[-1]) else 1.0
-        weights[name] = weights[name] * np.float32(factor / np.sqrt(fan_in))
-    return weights
 
 
 def widen(weights: Weights, inputs: int) -> dict[str, np.ndarray]:
@@ -79,10 +60,10 @@ class PPO:
     policy: as it is now, to play with.
     """
 
-    def __init__(self, config: PPOConfig, spec: Role, seed: int):
+    def __init__(self, config: PPOConfig, spec: PolicySpec | RedSpec, seed: int):
         self.config, self.spec = config, spec
         self._inputs, self._actions, self._words = spec.inputs, spec.actions, spec.words
-        self.policy = Network.of(initial_weights(self._inputs, seed, self._actions, config.last_layer))
+        self.policy = Network.drawn(self._inputs, self._actions, seed, config.last_layer)
         self._gradient, self._first, self._second = (Network.zeros(self._inputs, self._actions) for _ in range(3))
         self._benches = BackwardScratch.make(self._actions), BackwardScratch.make(1)
         self._steps = 0

@@ -17,6 +17,7 @@ import numpy as np
 
 from fixfirst.base.compile import called, inlined
 from fixfirst.policy import vectors
+from fixfirst.policy.draws import chance_keys, uniform
 
 HIDDEN = 64
 LAYERS = (0, 2, 4)  # their names in files; between them stand the tanh
@@ -70,6 +71,24 @@ class Network(NamedTuple):
         network = cls.zeros(inputs, actions)
         for array, name in zip((*network.actor, *network.critic), shapes(inputs, actions), strict=True):
             array[:] = weights[name].T
+        return network
+
+    @classmethod
+    def drawn(cls, inputs: int, actions: int, seed: int, last: float = 1.0) -> "Network":
+        """Uniform in +-1 / sqrt(inputs of the layer), by counter-based chance: the same numbers on every machine.
+
+        last: factor on the last layers, which decides how sure the first policy is.
+        """
+        network = cls.zeros(inputs, actions)
+        keys, draws = np.empty(len(network.vector), np.uint64), np.empty(len(network.vector))
+        chance_keys(seed, 0, keys)
+        uniform(keys, 0, np.full(len(keys), 2.0), draws)
+        network.vector[:] = draws - 1.0
+        for layers in (network.actor, network.critic):
+            for matrix, bias, factor in zip(layers[::2], layers[1::2], (1.0, 1.0, last), strict=True):
+                scale = np.float32(factor / np.sqrt(len(matrix)))
+                matrix *= scale
+                bias *= scale
         return network
 
     @property

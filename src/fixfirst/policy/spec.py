@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
@@ -239,10 +238,6 @@ def _cleanable(scheme: UnitScheme, unit: int) -> int:
     """Return the hosts of a unit type that blue sees and can clean, as a set of those it sees."""
     start, listed = scheme.scenario.start_id, scheme.scenario.listed
     return sum(1 << bit for bit, host in enumerate(listed) if scheme.host_unit[host] == unit and host != start)
-
-
-PLAIN_SPEC = PolicySpec()
-Role = PolicySpec | RedSpec  # a side of the game, as the learner knows it
 
 
 def words_of(bits: np.ndarray) -> np.ndarray:

@@ -13,11 +13,13 @@ from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.evaluation import EpisodeBatch
-from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
+from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.reporter.causes import BESIDE, explain_return
 from fixfirst.reporter.habits import describe_turns
 from fixfirst.reporter.repair_reasons import Verdict, explain_repairs, needy_hosts
 from fixfirst.reporter.turn import Turn, summarise_turn
+
+_PLAIN_SPEC = PolicySpec()
 
 
 class Step(Turn):
@@ -56,7 +58,7 @@ def replay_document(
     numbers: dict[str, int],
     facts: dict[str, Any],
     judging: Judging = DEFAULT_JUDGING,
-    spec: PolicySpec = PLAIN_SPEC,
+    spec: PolicySpec = _PLAIN_SPEC,
     beside: bool = False,
 ) -> dict[str, Any]:
     """Return everything a page or a text needs of these episodes, as JSON values.
@@ -99,7 +101,7 @@ def describe_episode(
     label: str,
     number: int,
     judging: Judging = DEFAULT_JUDGING,
-    spec: PolicySpec = PLAIN_SPEC,
+    spec: PolicySpec = _PLAIN_SPEC,
     beside: bool = False,
 ) -> dict[str, Any]:
     """Return one of the episodes, with its T + 1 steps. spec: of the policy that played."""
