@@ -13,7 +13,7 @@ from fixfirst.cli import COMMANDS, main
 from fixfirst.cli.app import app
 from fixfirst.cli.misuse import as_typed
 from fixfirst.orders.order import NAMED_ORDERS
-from fixfirst.policy.policy_file import copy_policy, load_policy
+from fixfirst.policy.policy_file import load_policy
 
 
 def help_of(capsys, *command, flag="--help-all"):
@@ -193,7 +193,7 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
         f"fixfirst: {out} was made for variant current, champion was made for variant leaderboard: both are played in each",
     ]
     policy = load_policy(out)
-    copy_policy(tmp_path / "run", tmp_path / "best", policy.workflow)  # as a search does with one that follows any
+    policy.save(tmp_path / "best", follows="any")  # as a search does with one that follows any
     evaluate[1] = str(tmp_path / "best")
     assert main([*evaluate, "--workflow", "reverse"]) == 0 and capsys.readouterr().err == ""
 

@@ -13,7 +13,7 @@ from fixfirst.play.rollout import collect_duel
 from fixfirst.play.worlds import make_simulator, make_world
 from fixfirst.policy.network import Network
 from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.red_file import load_red, save_red
+from fixfirst.policy.red_file import RedPolicy, load_red
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 
@@ -115,12 +115,12 @@ def test_environments_attacked_by_a_learned_red_are_the_same_alone_and_in_worker
 
 def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
     """Another attacker under the same name is refused where it is to play, in one line."""
-    save_red(tmp_path / "red", load_red("noise").weights, PLAIN, {})
+    RedPolicy(load_red("noise").weights, PLAIN, {}).save(tmp_path / "red")
     game = Game(red_agent=str(tmp_path / "red"))
     assert Game.model_validate(game.model_dump(mode="json")) == game and game.red_agent.endswith(
         f"@{load_red('noise').seal}"
     )
-    save_red(tmp_path / "red", load_red("two-fronts").weights, PLAIN, {})
+    RedPolicy(load_red("two-fronts").weights, PLAIN, {}).save(tmp_path / "red")
     with pytest.raises(errors.PolicyError, match="is another attacker than was named"):
         make_simulator(game, 1)
 

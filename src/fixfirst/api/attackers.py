@@ -147,9 +147,10 @@ def _conclude(
         "low": low,
         "high": high,
     }
+    red = red_file.RedPolicy(dict(best.weights), spec, facts)
     if folder is not None:
         with errors.writing(folder):
-            red_file.save_red(folder, best.weights, spec, facts)
+            red.save(folder)
     return Exploit(
         mean=mean,
         low=low,
@@ -161,7 +162,7 @@ def _conclude(
         picky=spec.picky,
         tried=tried,
         habits=habits.describe_duel(duel, spec),
-        red=red_file.RedPolicy(dict(best.weights), spec, facts),
+        red=red,
     )
 
 
@@ -240,7 +241,7 @@ def train_red(
         if run.interrupted:
             raise errors.Interrupted(f"interrupted after {training.updates} updates; run the same command to continue")
         facts = {"config": config, "against": config["against"], "episodes": training.episodes}
-        red_file.save_red(folder, training.learner.weights, spec, facts)
+        red_file.RedPolicy(training.learner.weights, spec, facts).save(folder)
     return red_file.load_red(folder, spec.scenario)
 
 

@@ -118,7 +118,7 @@ def _save_attackers(folder: Path, league: League) -> None:
     for number, red in enumerate(league.pool):
         facts = {"against": [folder.name], "taken": red.taken, "kept_as": red.kind, "start": red.start, "round": red.round}
         facts |= {"variant": league.config.variant, "seed": league.config.seed}
-        red_file.save_red(RunFiles(folder).attacker(number), red.weights, league.red_spec, facts)
+        red_file.RedPolicy(red.weights, league.red_spec, facts).save(RunFiles(folder).attacker(number))
 
 
 def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:

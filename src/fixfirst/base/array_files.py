@@ -68,7 +68,8 @@ def write_pair(json_path: Path, kind: str, document: dict[str, Any], tensors: Ma
     data = pack_arrays(tensors)
     json_path.unlink(missing_ok=True)
     files.write_atomically(json_path.with_suffix(".safetensors"), data)
-    files.write_document(json_path, kind, {"schema": _SCHEMA, "sha256": sha256(data), **document})
+    own = {"schema": _SCHEMA, "sha256": sha256(data)}
+    files.write_document(json_path, kind, own | document | own)  # also if the document was read from such a pair
 
 
 def read_pair(json_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

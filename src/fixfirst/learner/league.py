@@ -41,10 +41,10 @@ from fixfirst.play.worlds import make_simulator
 from fixfirst.policy.draws import FREE
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
-from fixfirst.policy.policy_file import write_policy
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.trained import Policy
 from fixfirst.runs import matrix, rows
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
@@ -406,4 +406,4 @@ class League:
         """Write the averaged defender, like any policy. document: what all its numbers follow from."""
         config = {"variant": self.config.variant, "seed": self.config.seed, **document}
         facts = {"updates": self.updates, "config": config, "notes": {"league": True}}
-        write_policy(folder, self.spec, self.average, None, facts)
+        Policy(self.average, None, self.spec, {}, facts).save(folder)

@@ -24,9 +24,9 @@ from fixfirst.play import evaluation
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Weights
-from fixfirst.policy.policy_file import write_policy
 from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.trained import Policy
 from fixfirst.runs import rows
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats.evaluation import Evaluation
@@ -358,8 +358,7 @@ class Training:
             "config": self.config.model_dump(mode="json"),
             "notes": {"accepted": self.passes_gate()},
         }
-        folder.mkdir(parents=True, exist_ok=True)
-        write_policy(folder, self.spec, self.learner.weights, self.order, facts)
+        Policy(self.learner.weights, self.order, self.spec, {}, facts).save(folder)
 
 
 def _pooled(counts: repairs.Counts | None) -> float | None:

@@ -6,12 +6,12 @@ from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S, MakeWorld, WorkerWorld
-from fixfirst.policy.reds import reds_of
+from fixfirst.policy.reds import Reds
 
 
 def make_simulator(game: Game, num_envs: int, **options: Any) -> World:
     """Make a world of our simulator in this process, with the learned attackers that the game names."""
-    return World(game, num_envs, reds=reds_of(game) if game.learned else None, **options)
+    return World(game, num_envs, reds=Reds.of(game) if game.learned else None, **options)
 
 
 def make_world(

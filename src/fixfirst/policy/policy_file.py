@@ -1,44 +1,20 @@
-"""A trained policy's two files, policy.json and policy.safetensors: read, checked, copied."""
+"""A trained policy's two files, policy.json and policy.safetensors: found and read."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from fixfirst.base import arguments, array_files, errors
 from fixfirst.game.attacker_files import SHIPPED
 from fixfirst.orders.order import Workflow
-from fixfirst.policy.network import Weights, shapes
+from fixfirst.policy.network import shapes
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.trained import ANY_ORDER, Policy
-from fixfirst.runs import provenance, setting_names
+from fixfirst.policy.trained import POLICY, Policy
+from fixfirst.runs import setting_names
 from fixfirst.runs.layout import RunFiles
 
 
 def shipped_policies() -> list[str]:
     """Return the names of the policies that come with fixfirst."""
     return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{RunFiles.policy_json}"))
-
-
-def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
-    """A policy that follows any order, for somebody who wants this one unless told otherwise."""
-    rewrite_policy(source, target, {"workflow": str(workflow), "follows": ANY_ORDER})
-
-
-def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weights: Weights | None = None) -> None:
-    """Write a policy's files elsewhere, with other facts, and other weights if they are given."""
-    facts, tensors = array_files.read_pair(RunFiles(source).policy_json, "policy")
-    document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
-    target.mkdir(parents=True, exist_ok=True)
-    array_files.write_pair(RunFiles(target).policy_json, "policy", {**document, **changes}, weights or tensors)
-
-
-def write_policy(
-    folder: Path, spec: PolicySpec, weights: Weights, workflow: Workflow | None, facts: Mapping[str, Any]
-) -> None:
-    """Write policy.safetensors and policy.json, which says what the policy reads, may choose, and was trained to keep."""
-    document = {"workflow": None if workflow is None else str(workflow), **spec.as_dict()}
-    document |= {"inputs": spec.inputs, "actions": spec.actions, "versions": provenance.versions(), **facts}
-    array_files.write_pair(RunFiles(folder).policy_json, "policy", document, weights)
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -50,7 +26,7 @@ def load_policy(path: str | Path) -> Policy:
         action = policy.act(np.zeros(52), greedy=True)
     """
     folder = policy_folder(arguments.check_path("a policy", path))
-    facts, tensors = array_files.read_pair(RunFiles(folder).policy_json, "policy")
+    facts, tensors = array_files.read_pair(RunFiles(folder).policy_json, POLICY)
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise errors.PolicyError(f"{RunFiles(folder).policy_json}: damaged (its {odd[0]} is not a table)")
     try:

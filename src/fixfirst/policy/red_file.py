@@ -1,12 +1,10 @@
 """Learned attackers in their two files, red.json and red.safetensors: the same network, hashes and checks as a policy's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from fixfirst.base import array_files, errors
 from fixfirst.game import attacker_files, red_view
@@ -28,7 +26,7 @@ class RedPolicy:
         red.spec.picky, red.spec.names, red.facts["against"]
     """
 
-    weights: dict[str, np.ndarray] = field(repr=False)
+    weights: Weights = field(repr=False)
     spec: red_view.RedSpec
     facts: dict[str, Any] = field(repr=False)  # versions, hash, against whom it was trained, what its starts reached
 
@@ -43,12 +41,11 @@ class RedPolicy:
         array_files.check_tensors("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
-
-def save_red(folder: Path, weights: Weights, spec: red_view.RedSpec, facts: Mapping[str, Any]) -> None:
-    """Write red.safetensors and red.json."""
-    folder.mkdir(parents=True, exist_ok=True)
-    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": provenance.versions(), **facts}
-    array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document, weights)
+    def save(self, folder: Path) -> None:
+        """Write red.safetensors and red.json, which says what the attacker reads and chooses, and its facts."""
+        document = {"scenario": self.spec.scenario.name, **self.spec.as_dict(), "versions": provenance.versions()}
+        folder.mkdir(parents=True, exist_ok=True)
+        array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document | self.facts, self.weights)
 
 
 def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:

@@ -72,6 +72,12 @@ class Reds(Answers):
         self._turns: list[tuple[np.ndarray, np.ndarray]] | None = None  # None: nobody asks what they did
         self._track: RedTrack | None = None
 
+    @classmethod
+    def of(cls, game: Game) -> "Reds":
+        """Load the learned attackers that a game names, in the order of their numbers. They draw their actions."""
+        loaded = [load_red(name, game.scenario) for name in game.learned]
+        return cls([red.network for red in loaded], [red.spec for red in loaded])
+
     def decide(self, states: np.ndarray, chances: np.ndarray) -> None:
         """Write what these attackers do next into the states [N] they play in."""
         self.make_room(len(states))
@@ -105,12 +111,6 @@ class Reds(Answers):
         self.decide(now, world.inside().chances)
         self._turns = None
         return RedTrack(np.array([row_ids for row_ids, _ in turns]), np.array([choices for _, choices in turns[:-1]]))
-
-
-def reds_of(game: Game) -> Reds:
-    """Load the learned attackers that a game names, in the order of their numbers. They draw their actions."""
-    loaded = [load_red(name, game.scenario) for name in game.learned]
-    return Reds([red.network for red in loaded], [red.spec for red in loaded])
 
 
 def _stacked(actors: Sequence[Layers], choices: int) -> Layers:

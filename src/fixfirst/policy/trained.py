@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,9 +17,12 @@ from fixfirst.policy.network import LAYERS, Network, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
+from fixfirst.runs import provenance
+from fixfirst.runs.layout import RunFiles
 
 NamedOrder = Workflow | str
 Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
+POLICY = "policy"  # the kind of its files
 ANY_ORDER = "any"
 _KNOWS_NONE = "this policy knows no order: leave out workflow"
 MOST_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
@@ -69,6 +73,14 @@ class Policy:
         spec = PolicySpec.from_dict(self.spec.as_dict() | {"scenario": Scenario.check(scenario).as_dict()})
         order = None if self.workflow is None or spec.units is None else Workflow.parse(str(self.workflow), spec.units)
         return Policy(self.weights, order, spec, self.config, self.facts)
+
+    def save(self, folder: Path, **facts: Any) -> None:
+        """Write policy.safetensors and policy.json. facts: what is noted beside its own facts, or in their place."""
+        document = {"workflow": None if self.workflow is None else str(self.workflow), **self.spec.as_dict()}
+        document |= {"inputs": self.spec.inputs, "actions": self.spec.actions, "versions": provenance.versions()}
+        noted = {name: fact for name, fact in self.facts.items() if name not in document}
+        folder.mkdir(parents=True, exist_ok=True)
+        array_files.write_pair(RunFiles(folder).policy_json, POLICY, document | noted | facts, self.weights)
 
     @property
     def scheme(self) -> UnitScheme | None:

@@ -1,7 +1,7 @@
 """The jobs of a search with `--exploit`: attackers learn against a defender under one order, and defenders learn back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fixfirst.base import files
@@ -9,7 +9,7 @@ from fixfirst.game import red_view
 from fixfirst.learner import checkpoint, driver, league, red_training
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
-from fixfirst.policy import policy_file, red_file
+from fixfirst.policy import red_file
 from fixfirst.policy.network import Weights
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
@@ -79,7 +79,7 @@ def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderRe
         result = judge_order(evaluation.EpisodeBatch(duel.blue, game), job.order, job.config)
         tried = [[attempt.start, round(attempt.mean, 2)] for attempt in attempts]
         facts = {"order": str(job.order), "tried": tried, "mean": result.mean, "seed": job.seed}
-        red_file.save_red(job.folder, best, spec, facts)
+        red_file.RedPolicy(best, spec, facts).save(job.folder)
         write_results(job, [result])
         return [result]
 
@@ -143,8 +143,8 @@ def run_adapt(job: AdaptJob, tell: TellJob, interrupt: object) -> list[float] | 
                 return None
         latest = {red.order: red.weights for red in training.pool}
         for number, weights in latest.items():
-            red_file.save_red(RunFiles(job.folder).attacker(number), weights, spec, {"order": str(job.orders[number])})
-        policy_file.rewrite_policy(job.parent_policy, job.folder, {"notes": {"league": True}}, training.average)
+            red_file.RedPolicy(weights, spec, {"order": str(job.orders[number])}).save(RunFiles(job.folder).attacker(number))
+        replace(load_policy(job.parent_policy), weights=training.average).save(job.folder, notes={"league": True})
         policy, means = load_policy(job.folder), []
         network = policy.network
         for order in job.orders:

@@ -26,9 +26,8 @@ from fixfirst.game.game_config import Game
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
 from fixfirst.play.turns import Player
-from fixfirst.policy import policy_file
 from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.trained import Policy
+from fixfirst.policy.trained import ANY_ORDER, Policy
 from fixfirst.runs import csv_logs, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.sessions import Session
@@ -193,7 +192,8 @@ class SharedSearch:
             answer = replace(answer, adaptive=(yield from self._exploit(view, trainings)))
         best = Workflow.parse(answer.orders[0].workflow, config.scheme)
         earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
-        policy_file.copy_policy(list(crosses.values())[int(np.argmax(earned))].folder, RunFiles(self.folder).best, best)
+        earner = load_policy(list(crosses.values())[int(np.argmax(earned))].folder)
+        earner.save(RunFiles(self.folder).best, workflow=str(best), follows=ANY_ORDER)
         answer.write(self.folder)
         self.answer = answer
 
