@@ -25,7 +25,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, scale_logits, widen
 from fixfirst.play.rollout import Rollout, collect
-from fixfirst.play.worlds import make_simulator
+from fixfirst.play.worlds import make_world
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     said = parser.parse_args()
     policy, game = load_policy(said.start), Game(variant=said.variant, red_agent=said.red_agent)
-    world = make_simulator(game, ENVS, autoreset="disabled")
+    world = make_world(game, ENVS, autoreset="disabled")
     world.reset(0)
     fields = WHOLE if said.whole else ACCESS
     role = Seer(policy.spec, fields, truth_of(world.get_state(), fields).shape[1])

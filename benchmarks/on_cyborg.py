@@ -20,15 +20,16 @@ from pathlib import Path
 import fixfirst as ff
 from fixfirst.cli.policies import SIMULATOR_SHARE
 from fixfirst.play.equivalence import difference
-from fixfirst.play.leaderboard import LEADERBOARD_COLUMNS, column_name
+from fixfirst.play.evaluation import PROTOCOL_STEPS
+from fixfirst.play.leaderboard import COLUMN_NAMES
 
 MARGIN = 0.5
-STEPS = max(steps for _, steps in LEADERBOARD_COLUMNS)
+STEPS = max(PROTOCOL_STEPS)
 
 
 def rows_of(standing):
     """Its columns by name, and their total as one more, with the episodes of a column: they set its degrees of freedom."""
-    rows = {column_name(*column): row for column, row in zip(LEADERBOARD_COLUMNS, standing.columns, strict=True)}
+    rows = dict(zip(COLUMN_NAMES, standing.columns, strict=True))
     total = standing.total
     told = {"mean": total.mean, "standard_error": total.standard_error, "low": total.low, "high": total.high}
     return rows | {"total": replace(standing.columns[-1], red_agent="both", steps=0, **told)}

@@ -110,7 +110,7 @@ def memory(rng: random.Random, folder: Path, made: list[Job], episodes: int = 1_
         config = make_config(total_episodes=episodes, workflow="critical_first", n_envs=100, seed=rng.randrange(2**31))
         used: list[float] = []
         training = Training(config)
-        with Driver(Path(tempfile.mkdtemp(dir=folder)), training, training.identity, config.checkpoint_every) as run:
+        with Driver(Path(tempfile.mkdtemp(dir=folder)), training, training.identity, print, config.checkpoint_every) as run:
             for update in run.steps():
                 if update.row.episodes % 10_000 == 0:
                     used.append(_resident_mb())

@@ -14,12 +14,13 @@ from cage2 import HOST_NAMES, HOSTS
 from PIL import Image
 
 from fixfirst.adapters.defenders import make_defender
+from fixfirst.api.evaluate import PURPOSE
 from fixfirst.api.watch import replay
 from fixfirst.base.files import sha256, with_checksum
 from fixfirst.cli import main
 from fixfirst.game.game_config import Game
 from fixfirst.learner.training import Training
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
+from fixfirst.play.evaluation import play
 from fixfirst.reporter.page import open_page
 from fixfirst.reporter.replay import replay_lines, replay_page
 from fixfirst.settings.training import make_config
@@ -81,7 +82,7 @@ def test_a_policy_is_watched_where_it_was_trained_unless_told_otherwise(policy):
 def test_what_is_watched_is_what_is_evaluated(policy):
     player, orders, *_ = make_defender(str(policy), None, False)
     game = Game(red_agent="meander", variant="leaderboard", max_steps=30)
-    measured = play(player, game, episodes=50, seed=5, purpose=PROTOCOL_PURPOSE, workflows=orders)
+    measured = play(player, game, episodes=50, seed=5, purpose=PURPOSE, workflows=orders)
     for told in replay(str(policy), episodes=9, steps=30, seed=5)["episodes"]:
         assert told["return10"] / 10 == measured.returns[told["number"]]
 

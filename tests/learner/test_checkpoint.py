@@ -23,17 +23,17 @@ def updates(folder):
 
 @pytest.mark.parametrize("make", [lambda: small_defender(total_episodes=16), small_attacker, small_league])
 def test_a_training_that_was_interrupted_ends_with_the_same_bytes(make, tmp_path):
-    whole, first, second = make(), make(), make()
+    whole, first, second, complaints = make(), make(), make(), []
     while not whole.done:
         whole.step()
-    for _ in Driver(tmp_path, first, {"a": 1}, every=2).steps(interrupt := Interrupt()):
+    for _ in Driver(tmp_path, first, {"a": 1}, complaints.append, every=2).steps(interrupt := Interrupt()):
         interrupt.requested = first.updates == 2
-    run = Driver(tmp_path, second, {"a": 1}, every=2)
-    assert second.updates == 2 and not run.complaints
+    run = Driver(tmp_path, second, {"a": 1}, complaints.append, every=2)
+    assert second.updates == 2 and not complaints
     list(run.steps())
     assert state(second) == state(whole)
     with pytest.raises(PolicyError, match="belongs to a training with another configuration; delete it to begin again"):
-        Driver(tmp_path, make(), {"a": 2})
+        Driver(tmp_path, make(), {"a": 2}, print)
 
 
 @pytest.mark.parametrize("damaged", ["checkpoint-00000003.safetensors", "checkpoint-00000003.json"])
@@ -46,8 +46,9 @@ def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, damag
         states[update] = state(training)
     assert updates(tmp_path) == [3, 2] and len(list(tmp_path.iterdir())) == 4
     (tmp_path / damaged).write_bytes((tmp_path / damaged).read_bytes()[:-9])
-    resumed = small_defender()
-    complaint, consequence = Driver(tmp_path, resumed, resumed.identity).complaints
+    resumed, complaints = small_defender(), []
+    Driver(tmp_path, resumed, resumed.identity, complaints.append)
+    complaint, consequence = complaints
     assert "checkpoint-00000003" in complaint and "\n" not in complaint
     assert consequence == "going on from update 2, the newest good checkpoint" and state(resumed) == states[2]
 
@@ -106,13 +107,13 @@ def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monk
 
 
 def test_a_training_is_saved_every_so_often_where_it_stops_and_at_its_end(tmp_path):
-    run, seen = Driver(tmp_path, Counter(), {}, every=3), []
+    run, seen = Driver(tmp_path, Counter(), {}, print, every=3), []
     for _ in run.steps(interrupt := Interrupt()):
         seen.append(updates(tmp_path)[:1])
         interrupt.requested = run.training.updates == 5
     assert seen == [[], [], [], [3], [3]] and updates(tmp_path) == [5, 3] and run.interrupted
-    again = Driver(tmp_path, Counter(), {}, every=3)
-    assert again.training.updates == 5 and again.complaints == []
+    again = Driver(tmp_path, Counter(), {}, print, every=3)
+    assert again.training.updates == 5
     list(again.steps())
     assert updates(tmp_path) == [7, 6] and not again.interrupted
 

@@ -8,7 +8,7 @@ from cage2 import ACTIONS, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, REPAIRED
 
 from fixfirst.orders.compliance import Gate, Judging, Rate, Rule, summarise
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.orders.repairs import Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
+from fixfirst.orders.repairs import Counts, Judgement, held_mask, judge
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
 
@@ -169,12 +169,12 @@ def judgement(judged, compliant):
 
 def test_delta_rewards_the_change_of_compliance_so_far():
     """Compliance so far 0, 1/1, 1/1, 1/2, 2/3: changes 0, 1, 0, -1/2, 1/6, times 30. They sum to that of the episode."""
-    rewards = delta_reward(judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 1]), weight=30.0)
+    rewards = judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 1]).reward("delta", 30.0)
     assert rewards[:, 0] == pytest.approx([0, 30, 0, -15, 5])
 
 
 def test_penalty_costs_the_weight_per_violation_and_nothing_else():
-    rewards = penalty_reward(judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 0]), weight=5.0)
+    rewards = judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 0]).reward("penalty", 5.0)
     assert rewards[:, 0].tolist() == [0, 0, 0, -5, -5]
 
 

@@ -107,7 +107,7 @@ def test_what_cyborg_is_instead_is_said(monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [({"episodes": 1}, "episodes must be at least 2"), ({"seed": -1}, "seed must be"), ({"red_agent": "x"}, "unknown red")],
+    [({"episodes": 1}, "at least 2, got 1"), ({"seed": -1}, "seed must be"), ({"red_agent": "x"}, "unknown red")],
 )
 def test_what_makes_no_sense_is_refused(options, says):
     with pytest.raises(ff.FixfirstError, match=says):

@@ -10,7 +10,7 @@ from fixfirst.game.simulator import World
 from fixfirst.game.state import LEARNED, RedAgent
 from fixfirst.play import rollout
 from fixfirst.play.rollout import collect_duel
-from fixfirst.play.worlds import make_simulator, make_world
+from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Network
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.red_file import RedPolicy, load_red
@@ -83,7 +83,7 @@ def test_an_attacker_that_is_named_plays_as_one_that_is_met():
     noise = load_red("noise")
     met = duel(Reds([noise.network], [noise.spec]), n=10, steps=30)
     for player in (COMPILED, IN_STEPS):
-        world = make_simulator(Game(red_agent="noise", max_steps=30), 10, autoreset="disabled")
+        world = make_world(Game(red_agent="noise", max_steps=30), 10, autoreset="disabled")
         named = rollout.collect(world, player, **SEEDS)
         np.testing.assert_array_equal(named.rewards10, met.blue.rewards10)
         np.testing.assert_array_equal(named.actions, met.blue.actions)
@@ -92,8 +92,8 @@ def test_an_attacker_that_is_named_plays_as_one_that_is_met():
 def test_a_mixture_with_a_learned_attacker_plays_scripts_as_a_mixture_of_scripts_does():
     """Who attacks is drawn as before; whatever the learned attacker does, episodes of scripts are the same."""
     seal = load_red("noise").seal
-    mixed = make_simulator(Game(red_agent="b_line:0.5,noise:0.5", max_steps=20), 30, autoreset="disabled")
-    alone = make_simulator(Game(red_agent="b_line:0.5,sleep:0.5", max_steps=20), 30, autoreset="disabled")
+    mixed = make_world(Game(red_agent="b_line:0.5,noise:0.5", max_steps=20), 30, autoreset="disabled")
+    alone = make_world(Game(red_agent="b_line:0.5,sleep:0.5", max_steps=20), 30, autoreset="disabled")
     assert mixed.game.red_agent == f"b_line:0.5,noise@{seal}:0.5" and mixed.game.learned == (f"noise@{seal}",)
     first, second = (rollout.collect(w, COMPILED, **SEEDS) for w in (mixed, alone))
     by_script = mixed.get_state()["red_agent"] == RedAgent.B_LINE
@@ -122,7 +122,7 @@ def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
     )
     RedPolicy(load_red("two-fronts").weights, PLAIN, {}).save(tmp_path / "red")
     with pytest.raises(errors.PolicyError, match="is another attacker than was named"):
-        make_simulator(game, 1)
+        make_world(game, 1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from searches import ORDER
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.play.evaluation import EpisodeBatch
-from fixfirst.play.leaderboard import LEADERBOARD, LEADERBOARD_COLUMNS, LeaderboardScore, column_name
+from fixfirst.play.leaderboard import COLUMN_NAMES, LEADERBOARD, LEADERBOARD_COLUMNS, LeaderboardScore
 from fixfirst.play.rollout import Rollout
 
 stats = Late("scipy.stats")
@@ -36,7 +36,7 @@ def test_columns_and_total_worked_by_hand():
     b_line = episodes_of({29: -10, 30: -20}, {0: -10, 50: -20, 99: -20})
     standing = LeaderboardScore.of({"b_line": b_line, "meander": episodes_of({5: -20}, {}, red_agent="meander")})
     assert [(row.red_agent, row.steps) for row in standing.columns] == list(LEADERBOARD_COLUMNS)
-    assert [column_name(*column) for column in LEADERBOARD_COLUMNS] == ["B30", "M30", "B50", "M50", "B100", "M100"]
+    assert COLUMN_NAMES == ("B30", "M30", "B50", "M50", "B100", "M100")
     assert [row.mean for row in standing.columns] == [-1, -1, -2, -1, -4, -1]
     assert [row.standard_error for row in standing.columns] == pytest.approx([0, 1, 1, 1, 1, 1])
     total = standing.total
@@ -47,7 +47,7 @@ def test_columns_and_total_worked_by_hand():
 def test_equal_episodes_have_no_interval_and_the_lead_counts_both():
     same = episodes_of({0: -10}, {0: -10})
     standing = LeaderboardScore.of({"b_line": same, "meander": same})
-    winner, best = (standing.lead(row) for row in LEADERBOARD)
+    winner, best = standing.leads.values()
     assert standing.total == (-6, 0, -6, -6)
     assert winner == pytest.approx((48.57, 48.57 - 0.43, 48.57 + 0.43))  # -6 less -54.57 ± 0.43
     assert best == pytest.approx((45.64, 45.64, 45.64))

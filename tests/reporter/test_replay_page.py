@@ -10,10 +10,11 @@ import pytest
 from cage2 import HOST_NAMES
 
 from fixfirst.adapters.defenders import make_defender
+from fixfirst.api.evaluate import PURPOSE
 from fixfirst.api.watch import replay
 from fixfirst.game.game_config import Game
 from fixfirst.learner.training import Training
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
+from fixfirst.play.evaluation import play
 from fixfirst.reporter.replay import replay_page, write_replay
 from fixfirst.settings.training import make_config
 
@@ -107,7 +108,7 @@ def test_every_step_shows_what_the_document_says(at_start, file, document):
 def test_returns_are_those_of_the_evaluation_and_letters_on_the_map_stand_for_belief_and_truth(visit, file, document):
     defender = make_defender("react-restore", ORDER)
     game = Game(red_agent=GAME["red_agent"], max_steps=GAME["steps"])
-    told = {"seed": GAME["seed"], "purpose": PROTOCOL_PURPOSE, "workflows": defender.orders}
+    told = {"seed": GAME["seed"], "purpose": PURPOSE, "workflows": defender.orders}
     measured = play(defender.player, game, episodes=100, **told)
     page, letters = visit(file).page, {"none": "", "clean": "", "unknown": "?", "user": "U", "root": "R"}
     for key, episode in zip("123", document["episodes"], strict=True):

@@ -230,10 +230,8 @@ def train_red(
     progress = live.ProgressLine(total_episodes, quiet=quiet)
     with (
         driver.working(folder, progress, is_run=False) as interrupt,
-        driver.Driver(folder, training, {"config": config}, CHECKPOINT_EVERY) as run,
+        driver.Driver(folder, training, {"config": config}, progress.say, CHECKPOINT_EVERY) as run,
     ):
-        for complaint in run.complaints:
-            progress.say(complaint)
         for mean in run.steps(interrupt):
             progress.point(mean)
             if progress.due():

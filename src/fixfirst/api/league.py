@@ -73,7 +73,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
             league = League(
                 config, start.spec, start.weights, red_file.shipped_reds((red_file.BASE, *red_file.KNOWN), spec), pool=pool
             )
-            with driver.Driver(folder, league, {"config": document}, SAVE_EVERY) as run:
+            with driver.Driver(folder, league, {"config": document}, progress.say, SAVE_EVERY) as run:
                 _train(league, run, progress, interrupt, quiet)
             _save_attackers(folder, league)
             league.save_policy(folder, document)
@@ -83,8 +83,6 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
 
 
 def _train(league: League, run: driver.Driver, progress: live.ProgressLine, interrupt: object, quiet: bool) -> None:
-    for complaint in run.complaints:
-        progress.say(complaint)
     log = run.open_log(RunFiles.matrix, rows.MatrixRow, lambda row: row.round, league.rounds)
     for step in run.steps(interrupt):
         for row in step.closed:

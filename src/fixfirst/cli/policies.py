@@ -125,7 +125,7 @@ def evaluate_command(
         standing = evaluate.leaderboard(agent, **{**played, **odd})
         write_tables(standing, csv, latex)
         if as_json:
-            print_json(results.standing_document(standing))
+            print_json(standing.as_dict())
         else:
             results.print_leaderboard(standing)
         return 0

@@ -1,6 +1,6 @@
 """Work on a training in its folder: restore it, train it, save it, and stop where somebody asks to.
 
-    with working(folder, progress) as interrupt, Driver(folder, training, identity, every=50) as run:
+    with working(folder, progress) as interrupt, Driver(folder, training, identity, progress.say, every=50) as run:
         for step in run.steps(interrupt):
             ...                                                # show it
         if run.interrupted:
@@ -61,22 +61,27 @@ def working(folder: Path, progress: Progress, *, is_run: bool = True) -> Iterato
 class Driver:
     """A training in its folder, from its newest good checkpoint on; its logs end where that was written.
 
-    identity: what all numbers of the training follow from. every: updates between two checkpoints.
-    complaints: what to tell the user of checkpoints that are damaged.
+    identity: what all numbers of the training follow from. say: is given a line for each checkpoint that is damaged, and
+    one for what follows from it. every: updates between two checkpoints.
     """
 
-    def __init__(self, folder: Path, training: Resumable, identity: Mapping[str, Any], every: int = 1):
+    def __init__(
+        self,
+        folder: Path,
+        training: Resumable,
+        identity: Mapping[str, Any],
+        say: Callable[[str], None],
+        every: int = 1,
+    ):
         self.folder, self.training, self._identity, self._every = folder, training, identity, every
         self.interrupted = False
         self._logs: list[csv_logs.CsvLog[Any]] = []
         folder.mkdir(parents=True, exist_ok=True)
         before = training.updates
-        self.complaints = checkpoint.restore(folder, training, identity)
-        if self.complaints:
-            restored = training.updates > before
-            self.complaints.append(
-                f"going on from update {training.updates}, the newest good checkpoint" if restored else "starting over"
-            )
+        if complaints := checkpoint.restore(folder, training, identity):
+            restored = f"going on from update {training.updates}, the newest good checkpoint"
+            for line in (*complaints, restored if training.updates > before else "starting over"):
+                say(line)
 
     def __enter__(self) -> Self:
         return self

@@ -37,7 +37,7 @@ from fixfirst.learner.red_training import Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.rollout import Rollout
-from fixfirst.play.worlds import make_simulator
+from fixfirst.play.worlds import make_world
 from fixfirst.policy.draws import FREE
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
@@ -113,7 +113,7 @@ class League:
         self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # of the last updates
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
         self.steps = self._game.steps  # of an episode
-        self._scripts = make_simulator(self._game, config.script_envs, autoreset="disabled")
+        self._scripts = make_world(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.frozen_envs, autoreset="disabled")
         self.pool: list[FrozenRed] = list(pool)
         start_id, repaired_hosts = spec.scenario.start_id, spec.scenario.repaired_hosts
@@ -173,7 +173,7 @@ class League:
 
     def _play_script(self, name: str) -> np.ndarray:
         """Return what the averaged defender earns against a script, [matrix episodes]."""
-        world = make_simulator(self._game.against(name), self.config.matrix_episodes, autoreset="disabled")
+        world = make_world(self._game.against(name), self.config.matrix_episodes, autoreset="disabled")
         seed = seeds.stream_seed(self.config.seed, "matrix")
         streams: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
         return rollout.collect(world, self._defender(), workflows=self.orders, **streams).returns
@@ -355,7 +355,7 @@ class League:
         else drown what a point against B_line teaches.
         """
         steps = self.steps - len(self.spec.opening)
-        played = rollout.join([part._replace(workflows=()).after(len(part.actions) - steps) for part in parts])
+        played = Rollout.join([part._replace(workflows=()).after(len(part.actions) - steps) for part in parts])
         progress = self.updates / self.config.updates
         self.learner.update(
             played,

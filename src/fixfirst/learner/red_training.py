@@ -112,7 +112,7 @@ def _play(opponents: Sequence[Opponent], world: World, reds: Reds, seed: int, fi
         if isinstance(player, PolicyTable) and player.table.filled[0] > _MOST_ROWS:
             player.forget()
         parts.append(rollout.collect_duel(world, player, reds, first_episode=number, workflows=orders, **streams))
-    return rollout.join_duels(parts)
+    return rollout.Duel.join(parts)
 
 
 def play_red(

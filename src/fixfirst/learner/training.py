@@ -24,7 +24,6 @@ from fixfirst.play import evaluation
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Weights
-from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.trained import Policy
 from fixfirst.runs import rows
@@ -50,9 +49,9 @@ class Update:
     counts: repairs.Counts | None  # None without a workflow
 
     def episode_rows(self) -> list[rows.EpisodeRow]:
-        """Return its episodes as rows of the episode log."""
-        row, n = self.row, len(self.env_reward)
-        counts = self.counts if self.counts is not None else repairs.Counts(*np.zeros((len(repairs.Counts._fields), n), int))
+        """Return its episodes as rows of the episode log, which only trials have."""
+        row, n, counts = self.row, len(self.env_reward), self.counts
+        assert counts is not None, "every trial has an order"
         return [
             rows.EpisodeRow(
                 trial=row.trial,
@@ -168,9 +167,11 @@ class Training:
         """Play, judge and learn, once."""
         config, started = self.config, time.perf_counter()
         rollout, opening = self._play(), self._player.openings.shape[1]
-        judgement = self._judge(rollout)
-        alignment = self._alignment(judgement, rollout.rewards10.shape)
-        counts = repairs.Counts.of(judgement) if judgement is not None else None
+        if self.workflows:
+            judgement = repairs.judge(rollout.actions, rollout.held, rollout.ranks, config.scheme, config)
+            alignment, counts = judgement.reward(config.keep, self.multiplier), repairs.Counts.of(judgement)
+        else:
+            alignment, counts = np.zeros(rollout.actions.shape), None
         collected = time.perf_counter()
 
         stats = self.learner.update(
@@ -253,19 +254,6 @@ class Training:
             passes=ppo.batch_at(stage.behind + self._stage_episodes) // ppo.n_envs,
             workflows=self.workflows,
         )
-
-    def _judge(self, rollout: Rollout) -> repairs.Judgement | None:
-        if not self.workflows:
-            return None
-        return repairs.judge(rollout.actions, rollout.held, rollout.ranks, self.config.scheme, self.config)
-
-    def _alignment(self, judgement: repairs.Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
-        kind = self.config.keep
-        if judgement is None or kind == "none" or kind in SHIELDS:
-            return np.zeros(shape)
-        if kind == "delta":
-            return repairs.delta_reward(judgement, self.config.alignment_lambda)
-        return repairs.penalty_reward(judgement, self.multiplier)
 
     def inherit(self, weights: Weights) -> None:
         """Start from another policy's weights; it may be of a policy that knows no order.

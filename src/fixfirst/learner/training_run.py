@@ -31,14 +31,12 @@ def train_on(
     training: Training, folder: Path, begin: Begin, tell: Tell, interrupt: object, tensorboard: Path | None = None
 ) -> bool:
     """Train from the folder's newest good checkpoint on; return False if interrupted, as opposed to trained to the end."""
-    with Driver(folder, training, training.identity, training.config.checkpoint_every) as run:
+    with Driver(folder, training, training.identity, tell, training.config.checkpoint_every) as run:
         log = episode_log = None
         if begin.log:
             log = run.open_log(RunFiles.training_log, rows.UpdateRow, lambda row: row.update, training.updates)
         if begin.log_episodes:
             episode_log = run.open_log(RunFiles.episode_log, rows.EpisodeRow, lambda row: row.update, training.updates)
-        for complaint in run.complaints:
-            tell(complaint)
         with closing(TensorBoard(tensorboard, training.episodes + 1)) as board:
             for update in run.steps(interrupt):
                 if log is not None:

@@ -38,6 +38,19 @@ class Judgement(NamedTuple):
     effective: np.ndarray  # repaired, and the host is clean after the step
     needed: np.ndarray  # some host needed repair
 
+    def reward(self, keep: str, weight: float) -> np.ndarray:
+        """[T, N] what the learner gets for keeping to the order, by the setting `keep`; nothing where a shield keeps it.
+
+        delta: weight * (c_t - c_{t-1}), c = compliant / judged so far in the episode, 0 before the first judged repair.
+        penalty: minus weight for every violation.
+        """
+        if keep == "delta":
+            judged, compliant = self.judged.cumsum(axis=0), self.compliant.cumsum(axis=0)
+            return weight * np.diff(compliant / np.maximum(judged, 1), axis=0, prepend=0.0)
+        if keep == "penalty":
+            return -weight * (self.judged & ~self.compliant)
+        return np.zeros(self.judged.shape)
+
 
 def judge(
     actions: np.ndarray, held: np.ndarray, ranks: np.ndarray, scheme: UnitScheme, judging: Judging = DEFAULT_JUDGING
@@ -102,18 +115,6 @@ def judge_steps(actions, held, ranks, repaired_host, host_unit, unit_hosts, rule
             flags[3, t, i] = judged and in_need >= 2
             flags[4, t, i] = repair and not held[t + 1, i] >> max(host, 0) & 1
             flags[5, t, i] = needs != 0
-
-
-def delta_reward(judgement: Judgement, weight: float) -> np.ndarray:
-    """[T, N] weight * (c_t - c_{t-1}), c = compliant / judged so far in the episode, 0 before the first judged repair."""
-    judged, compliant = judgement.judged.cumsum(axis=0), judgement.compliant.cumsum(axis=0)
-    share = compliant / np.maximum(judged, 1)
-    return weight * np.diff(share, axis=0, prepend=0.0)
-
-
-def penalty_reward(judgement: Judgement, weight: float) -> np.ndarray:
-    """[T, N] minus weight for every violation."""
-    return -weight * (judgement.judged & ~judgement.compliant)
 
 
 class Counts(NamedTuple):

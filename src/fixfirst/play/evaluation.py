@@ -18,7 +18,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.play.rollout import Change, Rollout, collect, join
+from fixfirst.play.rollout import Change, Rollout, collect
 from fixfirst.play.turns import Player
 from fixfirst.play.worlds import make_world
 from fixfirst.stats import intervals, pricing
@@ -26,10 +26,8 @@ from fixfirst.stats.evaluation import Evaluation
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
-PROTOCOL_PURPOSE = "protocol"  # the stream of seeds that `fixfirst evaluate` plays
 BATCH = 1_000  # episodes played side by side
 CYBORG_BATCH = 100  # CybORG's environments are large
-MOST_EPISODES = 100_000_000
 MOST_KEPT = 10_000  # episodes whose turns are all kept
 
 
@@ -117,7 +115,7 @@ def play(
             on_pass(min((number + 1) * n, episodes))
         if played_in.variant != game.variant:
             game = game.model_copy(update={"variant": played_in.variant})
-        return EpisodeBatch(join(rollouts).first(episodes), game, tuple(changes))
+        return EpisodeBatch(Rollout.join(rollouts).first(episodes), game, tuple(changes))
 
 
 def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evaluation:
@@ -138,11 +136,3 @@ def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evalua
         removes=played.count("Remove"),
         costs=dict(zip(pricing.part_names(scheme), played.costs(scheme).mean(axis=1).tolist(), strict=True)),
     )
-
-
-def check_enough(episodes: int) -> None:
-    """Are there enough to judge by?"""
-    if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes > MOST_EPISODES:
-        raise errors.ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {episodes!r}")
-    if episodes < 2:
-        raise errors.ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")

@@ -6,9 +6,9 @@ error of the total is that of the episodes' sums of three columns. The red agent
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import hypot
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from fixfirst.stats.evaluation import Evaluation, Evaluations
 
 LEADERBOARD_REDS = ("b_line", "meander")  # the third costs a defender nothing that does nothing without cause
 LEADERBOARD_COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
+COLUMN_NAMES = tuple(f"{red[0].upper()}{steps}" for red, steps in LEADERBOARD_COLUMNS)  # as in B30, M100
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,31 @@ class LeaderboardScore(tables.Tabular):
         mean, half = self.total.mean - row.total, hypot(self.total.high - self.total.mean, row.margin)
         return Lead(mean, mean - half, mean + half)
 
+    @property
+    def leads(self) -> dict[str, Lead]:
+        """Over all rows of the published table, by their names."""
+        return {row.name: self.lead(row) for row in LEADERBOARD}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "variant": self.columns[0].variant,
+            "episodes": self.columns[0].episodes,
+            "columns": {name: asdict(cell) for name, cell in zip(COLUMN_NAMES, self.columns, strict=True)},
+            "total": self.total._asdict(),
+            "published": [
+                {
+                    "name": row.name,
+                    "columns": dict(zip(COLUMN_NAMES, row.columns, strict=True)),
+                    "total": row.total,
+                    "margin": row.margin,
+                    "lead": self.lead(row)._asdict(),
+                }
+                for row in LEADERBOARD
+            ],
+            "source": LEADERBOARD_SOURCE,
+        }
+
     def table(self) -> tables.Table:
         """Return a row per column of the leaderboard, and one for the total."""
         found, total = Evaluations(self.columns).table(), self.total
@@ -92,15 +118,10 @@ class LeaderboardScore(tables.Tabular):
 
     def tables(self) -> list[tables.Table]:
         """Return the leaderboard as the challenge shows it, with the published rows."""
-        columns = ("defender", *(column_name(*column) for column in LEADERBOARD_COLUMNS), "total", "low", "high")
+        columns = ("defender", *COLUMN_NAMES, "total", "low", "high")
         ours = ("this one", *(cell.mean for cell in self.columns), self.total.mean, self.total.low, self.total.high)
         published = ((row.name, *row.columns, row.total, None, None) for row in LEADERBOARD)
         return [tables.Table(columns, (ours, *published), (*columns[:-2], tables.INTERVAL))]
-
-
-def column_name(red_agent: str, steps: int) -> str:
-    """As in B30, M100."""
-    return f"{red_agent[0].upper()}{steps}"
 
 
 def _total(sums: Sequence[np.ndarray]) -> Total:

@@ -41,6 +41,16 @@ class Rollout(NamedTuple):
     workflows: tuple[Workflow, ...]  # empty: played without one
     turns: np.ndarray | None = None  # [T + 1, B] of `turn_dtype`, where they were kept
 
+    @classmethod
+    def join(cls, rollouts: "Sequence[Rollout]") -> "Rollout":
+        """Put rollouts of one length, with the same workflows and player, side by side. The last one's rows are all rows."""
+        if len(rollouts) == 1:
+            return rollouts[0]
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(each, name) for each in rollouts], axis=1) for name in rollouts[0]._by_step
+        }
+        return rollouts[-1]._replace(assigned=np.concatenate([each.assigned for each in rollouts]), **columns)
+
     @property
     def returns(self) -> np.ndarray:
         """[B] the world's return of each episode."""
@@ -71,16 +81,6 @@ class Rollout(NamedTuple):
 
 
 _BY_STEP = ("packed_obs", "held", "privileged", "actions", "rewards10", "choices", "row_ids")
-
-
-def join(rollouts: Sequence[Rollout]) -> Rollout:
-    """Put rollouts of the same length, workflows and player side by side. The last one's rows are also those before it."""
-    if len(rollouts) == 1:
-        return rollouts[0]
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(each, name) for each in rollouts], axis=1) for name in rollouts[0]._by_step
-    }
-    return rollouts[-1]._replace(assigned=np.concatenate([each.assigned for each in rollouts]), **columns)
 
 
 def collect(
@@ -135,7 +135,7 @@ def collect(
         rows = player.rows if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
         columns = {name: getattr(track, name) for name in _BY_STEP} | {"turns": np.array(turns) if keep_turns else None}
         rollouts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows)))
-    return join(rollouts)
+    return Rollout.join(rollouts)
 
 
 def _numbers_of(player: Player, workflows: Sequence[Workflow]) -> np.ndarray:
@@ -151,6 +151,11 @@ class Duel(NamedTuple):
     blue: Rollout
     red: Rollout
 
+    @classmethod
+    def join(cls, duels: "Sequence[Duel]") -> "Duel":
+        """Put duels of the same length side by side; see `Rollout.join`."""
+        return cls(Rollout.join([duel.blue for duel in duels]), Rollout.join([duel.red for duel in duels]))
+
 
 def collect_duel(world: World, player: Player, reds: Reds, *, first_episode: int, **options: Any) -> Duel:
     """Play one pass as `collect` does, where one of these attackers plays in every episode."""
@@ -158,8 +163,3 @@ def collect_duel(world: World, player: Player, reds: Reds, *, first_episode: int
     blue = collect(world, player, first_episode=first_episode, **options)
     track = reds.stop_recording(world)
     return Duel(blue, blue._replace(row_ids=track.row_ids, choices=track.choices, rows=reds.rows, turns=None))
-
-
-def join_duels(parts: Sequence[Duel]) -> Duel:
-    """Put duels of the same length side by side; see `join`."""
-    return parts[0] if len(parts) == 1 else Duel(join([part.blue for part in parts]), join([part.red for part in parts]))

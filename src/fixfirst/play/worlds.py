@@ -1,15 +1,16 @@
 """Worlds by the name of their backend: our simulator in this process or in workers, or CybORG."""
 
+from collections.abc import Callable
 from typing import Any
 
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S, MakeWorld, WorkerWorld
+from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.policy.reds import Reds
 
 
-def make_simulator(game: Game, num_envs: int, **options: Any) -> World:
+def _make_simulator(game: Game, num_envs: int, **options: Any) -> World:
     """Make a world of our simulator in this process, with the learned attackers that the game names."""
     return World(game, num_envs, reds=Reds.of(game) if game.learned else None, **options)
 
@@ -29,8 +30,8 @@ def make_world(
     options: those of `BaseWorld`.
     """
     if game.backend == "simulator":
-        return make_simulator(game, num_envs, **options)
-    make: MakeWorld = make_simulator
+        return _make_simulator(game, num_envs, **options)
+    make: Callable[..., BaseWorld] = _make_simulator
     if game.backend == "cyborg":
         from fixfirst.cyborg.world import world_maker  # most never meet CybORG
 

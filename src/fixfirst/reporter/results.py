@@ -223,34 +223,14 @@ def _verdict(row: comparison.Paired) -> str:
 
 def print_leaderboard(standing: leaderboard.LeaderboardScore) -> None:
     """Print six columns and their total, beside the published ones."""
-    leads = ((row.name, standing.lead(row)) for row in leaderboard.LEADERBOARD)
     played = f"{standing.columns[0].episodes:,} episodes against each, variant {standing.columns[0].variant}"
     show(
         *standing.tables(),
         standing.table(),
-        *(f"total less that of {name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]" for name, lead in leads),
+        *(
+            f"total less that of {name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]"
+            for name, lead in standing.leads.items()
+        ),
         f"B: b_line, M: meander, with the steps of an episode; {played}",
         f"published: {leaderboard.LEADERBOARD_SOURCE}",
     )
-
-
-def standing_document(standing: leaderboard.LeaderboardScore) -> dict[str, Any]:
-    """Return the same for JSON."""
-    names = [leaderboard.column_name(*column) for column in leaderboard.LEADERBOARD_COLUMNS]
-    return {
-        "variant": standing.columns[0].variant,
-        "episodes": standing.columns[0].episodes,
-        "columns": {name: asdict(cell) for name, cell in zip(names, standing.columns, strict=True)},
-        "total": standing.total._asdict(),
-        "published": [
-            {
-                "name": row.name,
-                "columns": dict(zip(names, row.columns, strict=True)),
-                "total": row.total,
-                "margin": row.margin,
-                "lead": standing.lead(row)._asdict(),
-            }
-            for row in leaderboard.LEADERBOARD
-        ],
-        "source": leaderboard.LEADERBOARD_SOURCE,
-    }

@@ -134,9 +134,7 @@ def run_adapt(job: AdaptJob, tell: TellJob, interrupt: object) -> list[float] | 
             return [float(mean) for mean in done["means"]]
         training, spec = _begin_league(job), red_view.RedSpec(job.config.game.scenario)
         each = job.budget // job.updates
-        with driver.Driver(job.folder, training, {"job": job.digest}, _CHECKPOINT_EVERY) as run:
-            for complaint in run.complaints:
-                tell(complaint)
+        with driver.Driver(job.folder, training, {"job": job.digest}, tell, _CHECKPOINT_EVERY) as run:
             for _ in run.steps(interrupt):
                 tell(Measured(each * training.updates))
             if run.interrupted:

@@ -49,10 +49,8 @@ def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResu
             return done
         with (
             closing(Training(job.config, job.number)) as training,
-            driver.Driver(job.folder, training, training.identity) as run,
+            driver.Driver(job.folder, training, training.identity, tell) as run,
         ):
-            for complaint in run.complaints:
-                tell(complaint)
             if not job.since and not training.updates:
                 training.inherit(load_policy(job.parent_policy).weights)
             if training.episodes not in (job.since, job.until):  # the latter if only the playing was cut short

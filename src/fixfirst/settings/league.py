@@ -8,19 +8,9 @@ from fixfirst.game import parts
 from fixfirst.settings.ppo import PPOConfig
 from fixfirst.settings.resolve import NamedSettings
 
-RED_PPO = PPOConfig(
-    n_envs=50,
-    episodes_per_update=50,
-    growth=((10_000, 2), (25_000, 5)),
-    epochs=4,
-    row_parts=2,
-    learning_rate=0.003,
-    lr_schedule="linear",
-    lr_final=0.05,
-    ent_coef=0.05,
-    entropy_schedule="linear",
-    norms_apart=True,
-    last_layer=0.1,
+_BOTH = PPOConfig(epochs=4, row_parts=2, lr_schedule="linear", lr_final=0.05, entropy_schedule="linear", norms_apart=True)
+RED_PPO = _BOTH.model_copy(
+    update={"growth": ((10_000, 2), (25_000, 5)), "learning_rate": 0.003, "ent_coef": 0.05, "last_layer": 0.1}
 )
 
 
@@ -75,16 +65,7 @@ class LeagueConfig(NamedSettings):
     @property
     def blue_ppo(self) -> PPOConfig:
         """How the defender learns."""
-        return PPOConfig(
-            epochs=4,
-            row_parts=2,
-            learning_rate=self.learning_rate,
-            lr_schedule="linear",
-            lr_final=0.05,
-            ent_coef=self.ent_coef,
-            entropy_schedule="linear",
-            norms_apart=True,
-        )
+        return _BOTH.model_copy(update={"learning_rate": self.learning_rate, "ent_coef": self.ent_coef})
 
     @cached_property
     def red_ppo(self) -> PPOConfig:
