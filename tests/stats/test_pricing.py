@@ -6,6 +6,7 @@ import pytest
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher.shared import worst_shortfall
 from fixfirst.stats import pricing
+from fixfirst.stats.price_histories import is_falling
 from fixfirst.stats.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, OrderResult, standard_errors
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())
@@ -177,3 +178,18 @@ def test_intervals_hold_where_trainings_that_lag_are_dropped():
         covered.append(np.mean([swap.low <= mean <= swap.high for swap in swaps]))
         width.append(np.mean([swap.high - swap.low for swap in swaps]))
     assert covered[0] >= 0.94 and covered[1] < 0.85 and width[1] > 2 * width[0]
+
+
+def test_prices_that_still_fall_are_said_to():
+    """[T, R]: three trainings, whose prices fall to the end, or settled before the last third."""
+    settled, falling = np.array([9, 7, 5, 4.1, 4, 4, 4, 3.95, 3.93]), np.array([9, 7, 6, 5, 4.8, 4.6, 4.5, 4.3, 4.0])
+    dear = np.array([5.88, 4.84, 4.50, 4.23, 4.04, 3.99, 3.79, 3.90, 3.82, 3.76])  # the last round but two looked dear
+    for prices, expected in ((falling, True), (settled, False), (dear, False)):
+        assert is_falling(np.stack([prices, prices + 0.1, prices - 0.1], axis=1)) is expected
+    assert is_falling(settled[:2, None])  # too few rounds to tell
+
+
+def test_a_price_that_moves_by_chance_is_not_said_to_fall():
+    """Each training's price moves by 0.2 from round to round, around a truth that stays: said to fall in 5 % at most."""
+    rng = np.random.default_rng(0)
+    assert np.mean([is_falling(4 + 0.2 * rng.standard_normal((10, 3))) for _ in range(1_000)]) <= 0.05

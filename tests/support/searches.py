@@ -1,6 +1,7 @@
 """Small searches for tests: their settings, how to start them, and what must not depend on where and how often they ran."""
 
 import csv
+import itertools
 import os
 import subprocess
 import sys
@@ -112,6 +113,28 @@ def outcome(folder):
     """All that must not depend on workers and interruptions."""
     choices = (folder / "gp_sampling_log.csv").read_bytes()
     return ledger(folder), choices, training_log(folder), policies(folder)
+
+
+def everything(folder):
+    """All that a run leaves and that must not depend on where and when it ran. Checkpoints and results count seconds."""
+    files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    changing = {"manifest.json", "runtime.csv", "report.html", ".lock", "result.json"}
+    timed = {
+        name for name in files if name.name in changing or name.match("checkpoint-*.json") or name.parts[0] == "replays"
+    }
+    return {name: files[name] for name in files.keys() - timed}
+
+
+def interrupt_step(monkeypatch, learner, number):
+    """Let the step of such a number of a class of learners be interrupted, as by Ctrl-C."""
+    step, steps = learner.step, itertools.count(1)
+
+    def interrupted(training):
+        if next(steps) == number:
+            raise KeyboardInterrupt
+        return step(training)
+
+    monkeypatch.setattr(learner, "step", interrupted)
 
 
 def checkpoints(folder):
