@@ -76,7 +76,7 @@ def test_one_reward_replaces_another(mine, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hosts: {User9: 1}", "mine.yaml: hosts: 'User9' is unknown; use Defender, Enterprise0"),
+        ("hosts: {User9: 1}", "mine.yaml: hosts.User9 must be one of Defender, Enterprise0"),
         ("hosts: {User1: -1}", "mine.yaml: hosts.User1 must be at least 0, got -1"),
         ("restore: 0.55", "mine.yaml: restore must have at most one decimal, got 0.55"),
         ("restore: .nan", "mine.yaml: restore must be a finite number, got nan"),

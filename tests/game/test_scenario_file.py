@@ -99,42 +99,41 @@ def test_green_can_be_void_or_absent(tiny):
 REFUSED = [
     # place, value (None: taken away), words of the message
     ("Hosts", None, "lab.yaml: Hosts is missing"),
-    ("Hosts/User1/image", "Ubuntu", "Hosts.User1.image: 'Ubuntu' is unknown; use Velociraptor_Server, Kali_Box"),
-    ("Hosts/User1/image", "gateway", "did you mean 'Gateway'?"),
-    ("Hosts/User1/image", None, "Hosts.User1.image is missing"),
+    ("Hosts/User1/image", "gateway", "User1.image must be one of Velociraptor_Server, Kali_Box, Gateway, "),
+    ("Hosts/User1/image", "gateway", "got 'gateway'; did you mean 'Gateway'?"),
     ("Hosts/User1/ConfidentialityValue", 10, "Hosts.User1.ConfidentialityValue must be None, Low, Medium or High, got 10"),
-    ("Hosts/User1/Processes", [], "belongs to an image, not to a host"),
-    ("Hosts/success", {"image": "Gateway"}, "'success' cannot be the name of a host"),
+    ("Hosts/User1/Processes", [], "Hosts.User1 has Processes, which is not modelled here"),
+    ("Hosts/success", {"image": "Gateway"}, "Hosts.success must be 1 to 100 printable letters, and not 'success'"),
     ("Hosts/1", {"image": "Gateway"}, "Hosts.1 must be a string, got 1"),
     ("Hosts/Lonely", {"image": "Gateway"}, "no subnet has Lonely"),
-    ("Hosts/User1/info/User9", {"Interfaces": "All"}, "names the host 'User9', which is not in Hosts; did you mean"),
-    ("Hosts/User1/info/User1/Interfaces", "Some", "Interfaces must be All or IP Address, got 'Some'"),
-    ("Hosts/User1/info/User1/User info", "All", "Hosts.User1.info.User1: User info is not modelled"),
+    ("Hosts/User1/info/User9", {"Interfaces": "All"}, "info.User9 must be one of Enterprise0, Enterprise1, Enterprise2"),
+    ("Hosts/User1/info/User1/User info", "All", "Hosts.User1.info.User1 has User info, which is not modelled here"),
+    ("Hosts/User1/info/User1/Services", ["Web"], "Hosts.User1.info.User1.Services must be [OTService] or All, got ['Web']"),
     ("Hosts/User1/info/User1/Services", ["OTService"], "windows_user_host1 of User1 does not run OTService; use OP_Server"),
     ("Subnets/User/Hosts", ["User0", "User1", "Enterprise0"], "Enterprise0 is in Enterprise already; every host is in one"),
-    ("Subnets/User/Hosts", [], "Subnets.User.Hosts: is empty"),
-    ("Subnets/User/Size", None, "Subnets.User.Size is missing"),
-    ("Subnets/User/Size", "large", "Subnets.User.Size must be a number, got 'large'"),
-    ("Subnets/all", {"Hosts": ["User1"], "Size": 1}, "'all' cannot be the name of a subnet"),
+    ("Subnets/User/Hosts", [], "Subnets.User.Hosts must have 1 or more values, got []"),
+    ("Subnets/all", {"Hosts": ["User1"], "Size": 1}, "'all' cannot be a subnet: in NACLs it means every one"),
     ("Subnets/Plant/NACLs", {"all": {"in": "None"}}, "None stops CybORG under 'all'; put the rule under User"),
     ("Subnets/Plant/NACLs", {"all": {"in": [{"PortRange": 22}]}}, "must be all, None, or a list of PortRange: [first, end]"),
-    ("Subnets/Plant/NACLs", {"all": {"out": "all"}}, "NACLs.all.in is missing"),
-    ("Agents/Purple", {}, "Agents.Purple must be Blue, Green or Red, got 'Purple'"),
-    ("Agents/Red", None, "Agents: must have Blue and Red"),
+    ("Agents/Purple", {}, "Agents.Purple is not known"),
+    ("Agents/Red", None, "Agents.Red is missing"),
     ("Agents/Red/AllowedSubnets", ["User"], "lacks Enterprise, Plant"),
     ("Agents/Red/actions", ["Sleep"], "lacks DiscoverRemoteSystems, DiscoverNetworkServices"),
-    ("Agents/Red/starting_sessions/0/username", "root", "'root' must be SYSTEM: User0 runs Windows"),
-    ("Agents/Red/starting_sessions/0/type", "Shell", "'Shell' must be RedAbstractSession"),
+    (
+        "Agents/Red/starting_sessions/0/username",
+        "root",
+        "of type RedAbstractSession and username SYSTEM: User0 runs Windows",
+    ),
     ("Agents/Red/INT/Hosts", {}, "lacks User0, where red starts"),
-    ("Agents/Blue/actions", ["Sleep", "Analyze"], "'Analyze' is unknown; use Sleep, Monitor"),
+    ("Agents/Blue/actions", ["Sleep", "Analyze"], "Agents.Blue.actions.1 must be one of Sleep, Monitor, Analyse"),
     ("Agents/Blue/actions", ["Sleep", "Sleep"], "has Sleep twice"),
     ("Agents/Blue/actions", ["Misinform", "DecoySmss"], "has Misinform and DecoySmss"),
     ("Agents/Blue/adversary", "Green", "'Green' must be Red"),
-    ("Agents/Blue/reward_calculator_type", "Pwn", "'Pwn' must be HybridAvailabilityConfidentiality"),
-    ("Agents/Blue/wrappers", ["Mine"], "must be an empty list"),
+    ("Agents/Blue/wrappers", ["Mine"], "Agents.Blue.wrappers must have at most 0 values, got ['Mine']"),
     ("Agents/Blue/INT/Hosts/User1", None, "has a session on User1, which is not in Agents.Blue.INT.Hosts"),
-    ("Agents/Blue/starting_sessions/0/artifacts", [], "must have NetworkConnections among its artifacts"),
-    ("Agents/Blue/starting_sessions/1/parent", None, "has 2 sessions without a parent"),
+    ("Agents/Blue/INT/Hosts/User1/Interfaces", "IP Address", "must have Interfaces: All and System info: All"),
+    ("Agents/Blue/starting_sessions/0/artifacts", [], "with NetworkConnections among its artifacts"),
+    ("Agents/Blue/starting_sessions/1/parent", None, "must be one VelociraptorServer without a parent"),
 ]
 
 
@@ -147,9 +146,8 @@ def crowded(tiny, extra, **subnet):
 
 
 def refused(document):
-    with pytest.raises(ff.ScenarioError) as refused:
+    with pytest.raises(ff.ScenarioError, match=r"^lab\.yaml: [^\n]*$") as refused:
         Scenario.from_document(document, "lab", "lab.yaml")
-    assert str(refused.value).startswith("lab.yaml: ") and "\n" not in str(refused.value)
     return str(refused.value)
 
 
@@ -158,7 +156,7 @@ def test_a_refusal_names_the_file_the_place_what_came_and_what_is_right(tiny):
         assert words in refused(put(tiny, place, value)), place
     backwards = put(tiny, "Agents", dict(reversed(tiny["Agents"].items())))
     assert "begins with Red; Blue must come first" in refused(backwards)
-    assert "has 64 hosts, not 1 to 63" in refused(crowded(tiny, 58))
+    assert "Hosts must have at most 63 values" in refused(crowded(tiny, 58))
     assert "16 gives 14 addresses for 16 hosts; use 27" in refused(crowded(tiny, 15, Size=16))
 
 
@@ -286,7 +284,7 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
     scenario = Scenario.from_document(document, "x", images=folder)
     assert http.meets(scenario.hosts[scenario.host_ids["User1"]]) == parts.IMMUNE
     assert Scenario.from_document(scenario.document(), "again") == scenario  # the image travels with it
-    with pytest.raises(ff.ScenarioError, match="'Web' is unknown"):
+    with pytest.raises(ff.ScenarioError, match="Hosts.User1.image must be one of .*, got 'Web'"):
         Scenario.from_document(document, "x")
 
 
@@ -303,7 +301,7 @@ MAIL = {"PID": 9, "Process Name": "smtp", "Username": "root", "Connections": [{"
         ("Services", {"Web": {"active": True}}, "the one service that there can be is OTService"),
         ("Services", {"OTService": {"active": True, "PID": 3}}, "must be active and have the PID of the one process"),
         ("Processes/1/Process Type", 4, "must be a string"),
-        ("Processes", [MAIL], "Process Version: 'none' is unknown; use haraka 2.7.0"),
+        ("Processes", [MAIL], "Process Version: None is unknown; use haraka 2.7.0"),
     ],
 )
 def test_an_image_that_cannot_be_played_is_refused(place, value, words):

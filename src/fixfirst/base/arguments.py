@@ -132,7 +132,8 @@ _WRONG = {  # Pydantic's kinds of errors, by the beginning of their names
     "list": "must be a list",
     "model": "must be a table",
     "dict": "must be a table",
-    "too_": "must have as many values as its default",
+    "too_short": "must have {min_length} or more values",
+    "too_long": "must have at most {max_length} values",
 }
 
 

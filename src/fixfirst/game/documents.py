@@ -1,11 +1,12 @@
 """Files that come from others: YAML as plain data of bounded size and depth, without aliases; and models of its tables."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
 from fixfirst.base import arguments, errors, files
 
@@ -15,9 +16,17 @@ _LONGEST_NAME = 100
 
 
 class Table(BaseModel):
-    """A table of a file. Keys that a class does not name play no part."""
+    """A table of a file. Keys that a class does not name play no part, but for those that are not modelled."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+    not_modelled: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_modelled(cls, values: Any) -> Any:
+        if odd := [key for key in cls.not_modelled if isinstance(values, dict) and key in values]:
+            raise ValueError(f"has {', '.join(odd)}, which is not modelled here")
+        return values
 
     def slips(self, *path: str) -> Iterator[str]:
         """Note the keys that play no part although they look like one that does, also in tables within this one."""
@@ -33,38 +42,46 @@ class Table(BaseModel):
                     yield from table.slips(*path, key, *([inner] if inner else []))
 
 
+def one_of(kind: str) -> AfterValidator:
+    """Check that a string is one of the names of a kind that `as_table` is given."""
+
+    def check(name: str, info: "ValidationInfo[dict[str, Collection[str]]]") -> str:
+        names = info.context[kind]
+        if name not in names:
+            raise PydanticCustomError("unknown_name", "must be one of {names}", {"names": ", ".join(map(str, names))})
+        return name
+
+    return AfterValidator(check)
+
+
+def _as_name(name: str) -> str:
+    if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
+        raise ValueError(f"must be 1 to {_LONGEST_NAME} printable letters, and not 'success'")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_as_name)]  # of a host or subnet
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
-def as_table(model: type[AnyTable], value: Any, file: str, *path: str) -> AnyTable:
-    """Return the table that values of a file are; raise ScenarioError where they are none. path: of keys, to the table."""
+def as_table(model: type[AnyTable], value: Any, file: str, *path: str, **names: Collection[str]) -> AnyTable:
+    """Return the table that values of a file are; raise ScenarioError where they are none.
+
+    path: of keys, to the table. names: those that it may use, by their kind (see `one_of`).
+    """
     try:
-        return model.model_validate(value)
+        return model.model_validate(value, context=names)
     except ValidationError as error:
         first = error.errors()[0]
         key, near = str(first["loc"][-1]) if first["loc"] else "", ""
         if first["type"] == "missing":
             near = errors.did_you_mean(key, map(str, first["input"]))
-        elif first["type"] == "extra_forbidden":
+        elif first["type"] == "unknown_name":
+            near = errors.did_you_mean(first["input"], first["ctx"]["names"].split(", "))
+        elif first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             near = f"; use {', '.join(model.model_fields)}{errors.did_you_mean(key, model.model_fields)}"
         problem = arguments.first_problem(error, lambda place: ".".join((*path, *(key for key in place if key != "[key]"))))
         raise errors.ScenarioError(f"{file}: {problem}{near}") from None
-
-
-def check_one_of(value: str, right: Iterable[str], place: str, *, optional: bool = False) -> None:
-    """Refuse a word that is none of these. place: the file, and where in it. optional: it may be empty."""
-    names = list(right)
-    if value not in names and (value or not optional):
-        raise errors.ScenarioError(
-            f"{place}: {value!r} is unknown; use {', '.join(names)}{errors.did_you_mean(value, names)}"
-        )
-
-
-def check_name(name: str, place: str, what: str) -> None:
-    """Refuse what cannot be the name of a host or subnet."""
-    if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
-        right = f"1 to {_LONGEST_NAME} printable letters, and not 'success'"
-        raise errors.ScenarioError(f"{place}: {name[:_LONGEST_NAME]!r} cannot be the name of a {what}; use {right}")
 
 
 def read_bytes(path: Path) -> bytes:

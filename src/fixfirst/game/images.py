@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fixfirst.base import errors
 from fixfirst.game import parts
-from fixfirst.game.documents import Table, as_table, check_one_of, read_yaml
+from fixfirst.game.documents import Table, as_table, read_yaml
 from fixfirst.game.parts import Image, Service
 
 PRIVILEGED = {parts.LINUX: "root", parts.WINDOWS: "SYSTEM"}  # by operating system
@@ -88,7 +88,8 @@ class ImageTable(Table):
         if kind == "ssh":
             return Service(ports, kind, root=account == PRIVILEGED[os], accounts=account is not None)
         if kind == "smtp" and _SMTP_PORT in ports:
-            check_one_of(str(process.version).lower(), _VERSIONS, f"{place}.Process Version")
+            known = str(process.version).lower() in _VERSIONS
+            _check(known, f"{place}.Process Version", f"{process.version!r} is unknown; use {', '.join(_VERSIONS)}")
         patched = os == parts.LINUX or "MS17_010" in self.system.patches
         immune = (kind == "web" and "rfi" not in (process.properties or ())) or (kind == "smb" and patched)
         return Service(ports, kind, root=process.username == PRIVILEGED[os], immune=immune)

@@ -3,19 +3,20 @@
 import csv
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field
 
 from fixfirst.base import errors
-from fixfirst.game import documents, parts
-from fixfirst.game.documents import check_name, check_one_of
-from fixfirst.game.images import PRIVILEGED, built_in
+from fixfirst.game import parts
+from fixfirst.game.documents import Name, Table, as_table, one_of, read_bytes
+from fixfirst.game.images import built_in
 from fixfirst.game.new_scenario import Machine, fields_of
 from fixfirst.game.parts import Image, Service
-from fixfirst.game.scenario_reading import VALUES
+from fixfirst.game.scenario_reading import Value
 
-ROLES = ("start", "target", "gateway")
 _SERVICES = {
     "ssh": Service((22,), "ssh"),
     "ftp": Service((21,), "ftp", root=True),
@@ -28,75 +29,63 @@ _SERVICES = {
 _USUAL_IMAGE = {parts.LINUX: "Gateway", parts.WINDOWS: "windows_user_host1"}
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A machine, as the table says it; "" where it says nothing."""
-
-    place: str  # the file and the row
-    name: str = ""
-    subnet: str = ""
-    image: str = ""
-    os: str = ""
-    services: str = ""
-    value: str = ""
-    leads_to: str = ""
-    role: str = ""
-    watched: str = ""
-
-
-_COLUMNS = tuple(field.name for field in fields(_Row) if field.name != "place")
-
-
-def fields_from(path: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Return the fields of the scenario that a CSV file of machines describes. say: is given every guess."""
-    return _Table(path, say).fields()
-
-
 def _words(text: str) -> list[str]:
     return text.replace(";", " ").split()
 
 
-class _Table:
+_Word = TypeVar("_Word")
+_Words = Annotated[list[_Word], BeforeValidator(_words)]
+
+
+class _Row(Table, extra="forbid"):
+    """A machine, as the table says it."""
+
+    name: Name
+    subnet: Name
+    image: Annotated[str, one_of("images")] | None = None
+    os: Annotated[Literal["linux", "windows"], BeforeValidator(str.lower)] | None = None
+    services: _Words[Annotated[str, BeforeValidator(str.lower), one_of("services")]] = Field([])
+    value: Annotated[Value, BeforeValidator(str.capitalize)] | None = None
+    leads_to: _Words[Annotated[str, one_of("machines")]] = Field([])
+    role: Literal["start", "target", "gateway"] | None = None
+    watched: Annotated[Literal["yes", "no"], BeforeValidator(str.lower)] = "yes"
+
+
+def fields_from(path: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Return the fields of the scenario that a CSV file of machines describes. say: is given every guess."""
+    return _Machines(path, say).fields()
+
+
+class _Machines:
     """Reads a table of machines, guesses what it does not say, and says what it guessed."""
 
     def __init__(self, path: Path, say: Callable[[str], None]):
         self.file, self.say = str(path), say
         try:
-            text = documents.read_bytes(path).decode("utf-8-sig")
+            text = read_bytes(path).decode("utf-8-sig")
             cells = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text), strict=True)]
         except (UnicodeDecodeError, csv.Error) as e:
             raise errors.ScenarioError(f"{self.file}: is not a CSV file that can be read ({e})") from e
         header, *lines = [row for row in cells if any(row)] or [[]]
-        for column in header:
-            check_one_of(column, _COLUMNS, f"{self.file}: column")
-        for columns in (("name",), ("subnet",), ("image", "os")):
-            self._check(bool({*columns} & {*header}), f"has no column {' or '.join(columns)}, which cannot be guessed")
         self._check(1 <= len(lines) <= parts.MOST_HOSTS, f"has {len(lines)} machines; it must have 1 to {parts.MOST_HOSTS}")
-        self.rows = []
-        for number, line in enumerate(lines, start=2):
-            place = f"{self.file}: row {number}"
-            self._check(len(line) <= len(header), f"has {len(line)} cells for {len(header)} columns", place)
-            self.rows.append(_Row(place, **dict(zip(header, line, strict=False))))
-        names = [row.name for row in self.rows]
-        for row in self.rows:
-            check_name(row.name, row.place, "machine")
-            check_name(row.subnet, row.place, "subnet")
-            self._check(names.count(row.name) == 1, f"{row.name} is there twice", row.place)
-            check_one_of(row.role, ROLES, f"{row.place}: role", optional=True)
+        rows = [{column: cell for column, cell in zip(header, line, strict=False) if cell} for line in lines]
+        names = [row.get("name", "") for row in rows]
+        known = {"machines": names, "images": [*built_in()], "services": [*_SERVICES]}
+        self.rows = [as_table(_Row, row, self.file, f"row {n}", **known) for n, row in enumerate(rows, start=2)]
+        for name, line in zip(names, lines, strict=True):
+            self._check(names.count(name) == 1, f"{name} is there twice")
+            self._check(len(line) <= len(header), f"{name} has {len(line)} cells for {len(header)} columns")
         self.images: dict[str, Image] = {}
 
-    def _check(self, right: bool, why: str, place: str = "") -> None:
+    def _check(self, right: bool, why: str) -> None:
         if not right:
-            raise errors.ScenarioError(f"{place or self.file}: {why}")
+            raise errors.ScenarioError(f"{self.file}: {why}")
 
     def fields(self) -> dict[str, Any]:
         start, target, gateways = self._roles()
         new = self._new_names(start, target, gateways)
-        links = {row.name: _words(row.leads_to) for row in self.rows}
+        links = {row.name: [*row.leads_to] for row in self.rows}
         subnet_of = {row.name: row.subnet for row in self.rows}
-        for row in self.rows:
-            for name in links[row.name]:
-                check_one_of(name, new, f"{row.place}: leads_to")
         doors = [new[gateway] for gateway in gateways]
         if target is not None and gateways and not any(target in names for names in links.values()):
             for gateway in gateways:
@@ -114,10 +103,12 @@ class _Table:
         machines = []
         lists: dict[str, list[str]] = {}
         for row in self.rows:
-            image, value = self._image(row, row.name == target), self._value(row, row.name == start)
+            image, value = self._image(row, row.name == target), row.value
+            if value is None:
+                value = "None" if row.name == start else "Low"
+                self.say(f"{row.name}: value {value}")
             leads_to = tuple(new[name] for name in links[row.name])
-            check_one_of(row.watched.lower(), ("yes", "no"), f"{row.place}: watched", optional=True)
-            machines.append(Machine(new[row.name], row.subnet, image, value, leads_to, row.watched.lower() != "no"))
+            machines.append(Machine(new[row.name], row.subnet, image, value, leads_to, row.watched == "yes"))
             lists.setdefault(row.subnet, []).append(new[row.name])
         return fields_of(machines, lists, new[start], gated, self.images)
 
@@ -154,25 +145,14 @@ class _Table:
                 self.say(f"{name} is called {called}: attackers know it by this name")
         return new
 
-    def _value(self, row: _Row, is_start: bool) -> str:
-        if row.value:
-            check_one_of(row.value.capitalize(), VALUES, f"{row.place}: value")
-            return row.value.capitalize()
-        usual = "None" if is_start else "Low"
-        self.say(f"{row.name}: value {usual}")
-        return usual
-
     def _image(self, row: _Row, is_target: bool) -> str:
-        if row.image:
-            check_one_of(row.image, built_in(), f"{row.place}: image")
+        if row.image is not None:
             return row.image
-        os, words = row.os.lower(), _words(row.services.lower())
-        check_one_of(os, PRIVILEGED, f"{row.place}: os")
-        for word in words:
-            check_one_of(word, _SERVICES, f"{row.place}: service")
-        if words:
-            return self._own_image(os, sorted(set(words), key=list(_SERVICES).index), is_target)
-        usual = "OP_Server" if is_target and os == parts.LINUX else _USUAL_IMAGE[os]
+        if row.os is None:
+            raise errors.ScenarioError(f"{self.file}: {row.name} has neither image nor os, which cannot be guessed")
+        if row.services:
+            return self._own_image(row.os, sorted(set(row.services), key=[*_SERVICES].index), is_target)
+        usual = "OP_Server" if is_target and row.os == parts.LINUX else _USUAL_IMAGE[row.os]
         self.say(f"{row.name}: image {usual}")
         return usual
 

@@ -38,7 +38,7 @@ class RewardTable(documents.Table):
 
     model_config = ConfigDict(extra="forbid")
 
-    hosts: dict[str, Cost] = Field({})  # by host or unit type
+    hosts: dict[Annotated[str, documents.one_of("hosts")], Cost] = Field({})  # by host or unit type
     service: Cost | None = None
     restore: Cost | None = None
     detection: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -47,11 +47,9 @@ class RewardTable(documents.Table):
 
 def with_reward(scenario: "Scenario", table: Any, file: str, *path: str) -> "Scenario":
     """Return the scenario with the reward that a table of a file describes: what it does not say stays as it is."""
-    reward = documents.as_table(RewardTable, table, file, *path)
+    reward = documents.as_table(RewardTable, table, file, *path, hosts=(*scenario.host_names, *scenario.unit_types))
     if not table:
         raise errors.ScenarioError(f"{file}: is empty; use some of {', '.join(RewardTable.model_fields)}")
-    for name in reward.hosts:
-        documents.check_one_of(name, (*scenario.host_names, *scenario.unit_types), f"{file}: {'.'.join((*path, 'hosts'))}")
     if reward.service is not None and not scenario.can_stop_service:
         raise errors.ScenarioError(f"{file}: service: no service can be stopped: no host {parts.TARGET_NAME} runs one")
     given = {
