@@ -92,9 +92,13 @@ def test_bad_input_is_told_as_by_the_world_in_this_process_and_breaks_nothing():
         with pytest.raises(ff.WorldError, match="only the in-process simulator"):
             world.get_state()
         world.step(np.zeros(2, int))
-    for bad in ({"backend": "cloud"}, {"backend": "workers", "num_workers": 0}, {"backend": "workers", "timeout_s": 0}):
-        with pytest.raises(ff.WorldError):
-            ff.make_vec(2, **bad)
+    for bad, says in (
+        ({"backend": "cloud"}, "backend must be"),
+        ({"num_workers": 0}, "num_workers"),
+        ({"timeout_s": 0}, "timeout_s"),
+    ):
+        with pytest.raises(ff.FixfirstError, match=says):
+            ff.make_vec(2, **{"backend": "workers"} | bad)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into Linux's /proc")

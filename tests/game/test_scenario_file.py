@@ -226,7 +226,7 @@ def test_the_notes_say_which_names_are_missing(tiny):
     text = yaml.safe_dump(tiny, sort_keys=False).replace("Enterprise", "Office").replace("Op_Server0", "Plc0")
     scenario = Scenario.from_document(yaml.safe_load(text), "renamed")
     said = " | ".join(scenario.notes)
-    assert "Plant never opens: no name of a host contains Enterprise" in said
+    assert "red never gets into Plant: no name of a host contains Enterprise" in said
     assert "nothing can be impacted and b_line cannot play: call the host to be protected most Op_Server0" in said
     assert "green: 6 of 8 scans hit nobody" in said
     assert not scenario.exact("b_line") and scenario.exact("sleep") and scenario.target is None
@@ -244,7 +244,7 @@ def test_b_lines_way_follows_from_what_hosts_tell():
 def test_a_host_that_tells_nothing_makes_b_line_go_its_own_way(tiny):
     scenario = Scenario.from_document(put(tiny, "Hosts/User1/info", None), "x")
     assert not scenario.exact("b_line")
-    assert any(note.startswith("b_line: User1 tells no address of a host whose name contains") for note in scenario.notes)
+    assert any("b_line: red finds no address of a host whose name contains Enterprise on User1" in n for n in scenario.notes)
 
 
 def test_unit_types_are_names_without_numbers_else_subnets_else_asked_for(tiny):
@@ -284,7 +284,7 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
     scenario = Scenario.from_document(document, "x", images=folder)
     assert http.meets(scenario.hosts[scenario.host_ids["User1"]]) == parts.IMMUNE
     assert Scenario.from_document(scenario.document(), "again") == scenario  # the image travels with it
-    with pytest.raises(ff.ScenarioError, match="Hosts.User1.image must be one of .*, got 'Web'"):
+    with pytest.raises(ff.ScenarioError, match=r"User1\.image must be one of .*, got 'Web'"):
         Scenario.from_document(document, "x")
 
 
@@ -298,7 +298,7 @@ MAIL = {"PID": 9, "Process Name": "smtp", "Username": "root", "Connections": [{"
         ("Processes/0/Username", "SYSTEM", "'SYSTEM' is no account of linux; use root"),
         ("Processes/0/Connections/0/local_port", 99999, "local_port must be below 65536, got 99999"),
         ("User Info/0/Username", "SYSTEM", "'SYSTEM' is no account of linux"),
-        ("Services", {"Web": {"active": True}}, "the one service that there can be is OTService"),
+        ("Services", {"Web": {"active": True}}, "Services.Web must be OTService, got 'Web'"),
         ("Services", {"OTService": {"active": True, "PID": 3}}, "must be active and have the PID of the one process"),
         ("Processes/1/Process Type", 4, "must be a string"),
         ("Processes", [MAIL], "Process Version: None is unknown; use haraka 2.7.0"),

@@ -84,6 +84,12 @@ def as_table(model: type[AnyTable], value: Any, file: str, *path: str, **names: 
         raise errors.ScenarioError(f"{file}: {problem}{near}") from None
 
 
+def check(right: bool, place: str, why: str) -> None:
+    """Raise unless something is right. place: the file, and where in it."""
+    if not right:
+        raise errors.ScenarioError(f"{place}: {why}")
+
+
 def read_bytes(path: Path) -> bytes:
     """Return a regular file's contents, if it is small enough for what it should be."""
     try:

@@ -1,7 +1,7 @@
 """What is played, as one value: a `Game`. It is checked once, and then travels whole."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator, model_validator
@@ -72,15 +72,11 @@ class Game(arguments.Settings):
         return {**values, "scenario": scenario, "images": None, "reward": None, **length}
 
     @model_validator(mode="after")
-    def _cyborg_knows_the_reward(self) -> "Game":
+    def _can_be_played(self) -> "Game":
         if self.backend == "cyborg" and self.scenario.own_reward:
             raise errors.ScenarioError(
                 f"{self.scenario.name} has a reward of its own, which CybORG cannot give: play it on the simulator"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _b_line_has_a_target(self) -> "Game":
         if self.scenario.target is None and any(mixture.weights.get("b_line") for mixture in self.mixtures):
             raise errors.ScenarioError(
                 f"{self.scenario.name}: b_line looks for a host named {parts.TARGET_NAME}, and there is none; "
@@ -95,11 +91,6 @@ class Game(arguments.Settings):
         if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0):
             return tuple(parse_mixture(each, scenario) for each in value)
         return parse_mixture(value, scenario)
-
-    @field_validator("variant", mode="before")
-    @classmethod
-    def _known_variant(cls, value: str | None) -> str | None:
-        return None if value is None else _check_variant(value)
 
     @property
     def where(self) -> str:
@@ -168,16 +159,8 @@ class Game(arguments.Settings):
     @classmethod
     def of_environment(cls, **settings: Any) -> "Game":
         """Make a game from what somebody who makes environments says: types are checked as arguments of functions are."""
-        backend = arguments.check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
-        if "variant" in settings:
-            _check_variant(settings["variant"])
-        elif backend == "cyborg":
-            settings["variant"] = None  # CybORG says what it is
         if settings.get("max_steps") is not None:
             arguments.check_int("max_steps", settings["max_steps"])
-        return cls(**settings)
-
-
-def _check_variant(variant: str) -> parts.VariantName:
-    """Return the variant itself, if there is one of this name."""
-    return cast(parts.VariantName, arguments.check_choice("variant", variant, get_args(parts.VariantName)))
+        game = cls(**settings)
+        says_it_itself = game.backend == "cyborg" and "variant" not in settings
+        return game.model_copy(update={"variant": None}) if says_it_itself else game

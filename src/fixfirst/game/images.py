@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fixfirst.base import errors
 from fixfirst.game import parts
-from fixfirst.game.documents import Table, as_table, read_yaml
+from fixfirst.game.documents import Table, as_table, check, read_yaml
 from fixfirst.game.parts import Image, Service
 
 PRIVILEGED = {parts.LINUX: "root", parts.WINDOWS: "SYSTEM"}  # by operating system
@@ -60,7 +59,7 @@ class ImageTable(Table):
     system: _System = Field(alias="System info")
     processes: list[_Process] = Field(alias="Processes")
     users: list[_User] = Field(alias="User Info")
-    services: dict[str, _RunningService] | None = Field(None, alias="Services")
+    services: dict[Literal["OTService"], _RunningService] | None = Field(None, alias="Services")
 
     def image(self, name: str, place: str) -> Image:
         """Return the image that the table describes. place: the file, and where in it."""
@@ -70,7 +69,7 @@ class ImageTable(Table):
         for number, process in enumerate(self.processes):
             at = f"{place}.Processes.{number}"
             if process.name == OT_SERVICE:
-                _check(not process.connections, at, f"{OT_SERVICE} must have no ports, as in CybORG's OP_Server")
+                check(not process.connections, at, f"{OT_SERVICE} must have no ports, as in CybORG's OP_Server")
                 ot_pids.append(process.pid)
             elif process.connections:
                 services.append(self._service(process, os, account, at))
@@ -81,7 +80,7 @@ class ImageTable(Table):
         ports = tuple(connection.local_port for connection in process.connections or ())
         _check_account(process.username, os, f"{place}.Username")
         word = process.type or process.name
-        _check(word is not None, place, "has neither a Process Type nor a Process Name")
+        check(word is not None, place, "has neither a Process Type nor a Process Name")
         kind = _KINDS.get(str(word).lower())
         if kind is None:
             return Service(ports)
@@ -89,7 +88,7 @@ class ImageTable(Table):
             return Service(ports, kind, root=account == PRIVILEGED[os], accounts=account is not None)
         if kind == "smtp" and _SMTP_PORT in ports:
             known = str(process.version).lower() in _VERSIONS
-            _check(known, f"{place}.Process Version", f"{process.version!r} is unknown; use {', '.join(_VERSIONS)}")
+            check(known, f"{place}.Process Version", f"{process.version!r} is unknown; use {', '.join(_VERSIONS)}")
         patched = os == parts.LINUX or "MS17_010" in self.system.patches
         immune = (kind == "web" and "rfi" not in (process.properties or ())) or (kind == "smb" and patched)
         return Service(ports, kind, root=process.username == PRIVILEGED[os], immune=immune)
@@ -104,24 +103,17 @@ class ImageTable(Table):
 
     def _runs_ot(self, pids: list[Any], place: str) -> bool:
         """Return whether the OT service runs: as a process and as an active service of the same process id."""
-        services = self.services or {}
-        _check(services.keys() <= {OT_SERVICE}, place, f"the one service that there can be is {OT_SERVICE}")
-        service = services.get(OT_SERVICE)
+        service = (self.services or {}).get("OTService")
         if service is None and not pids:
             return False
         right = service is not None and service.active is True and [service.pid] == pids
-        _check(right, f"{place}.{OT_SERVICE}", "must be active and have the PID of the one process of this name")
+        check(right, f"{place}.{OT_SERVICE}", "must be active and have the PID of the one process of this name")
         return True
-
-
-def _check(right: bool, place: str, why: str) -> None:
-    if not right:
-        raise errors.ScenarioError(f"{place}: {why}")
 
 
 def _check_account(user: str | None, os: str, place: str) -> None:
     right = user is not None and (user not in PRIVILEGED.values() or user == PRIVILEGED[os])
-    _check(right, place, f"{user!r} is no account of {os}; use {PRIVILEGED[os]}")
+    check(right, place, f"{user!r} is no account of {os}; use {PRIVILEGED[os]}")
 
 
 def built_in() -> dict[str, Image]:
@@ -143,7 +135,7 @@ class ImageFolder(Mapping[str, Image]):
     def __init__(self, folder: str | Path):
         self._folder, self._index = Path(folder), str(Path(folder) / "images.yaml")
         entries = read_yaml(Path(self._index))
-        _check(isinstance(entries, dict), self._index, "must be a table of images")
+        check(isinstance(entries, dict), self._index, "must be a table of images")
         self._images: dict[str, Image | _Entry] = dict(built_in())
         self._images |= {name: as_table(_Entry, entry, self._index, str(name)) for name, entry in entries.items()}
 
@@ -151,7 +143,7 @@ class ImageFolder(Mapping[str, Image]):
         image = self._images[name]
         if isinstance(image, _Entry):
             right = Path(image.path).name == image.path and image.path not in ("", ".", "..")
-            _check(right, self._index, f"{name}.path: {image.path!r} must be the name of a file in this folder")
+            check(right, self._index, f"{name}.path: {image.path!r} must be the name of a file in this folder")
             file = self._folder / f"{image.path}.yaml"
             image = as_table(_ImageFile, read_yaml(file), str(file)).Test_Host.image(name, f"{file}: Test_Host")
             self._images[name] = image

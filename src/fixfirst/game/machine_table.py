@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from fixfirst.base import errors
 from fixfirst.game import parts
-from fixfirst.game.documents import Name, Table, as_table, one_of, read_bytes
+from fixfirst.game.documents import Name, Table, as_table, check, one_of, read_bytes
 from fixfirst.game.images import built_in
 from fixfirst.game.new_scenario import Machine, fields_of
 from fixfirst.game.parts import Image, Service
@@ -67,19 +67,16 @@ class _Machines:
         except (UnicodeDecodeError, csv.Error) as e:
             raise errors.ScenarioError(f"{self.file}: is not a CSV file that can be read ({e})") from e
         header, *lines = [row for row in cells if any(row)] or [[]]
-        self._check(1 <= len(lines) <= parts.MOST_HOSTS, f"has {len(lines)} machines; it must have 1 to {parts.MOST_HOSTS}")
+        right = f"has {len(lines)} machines; it must have 1 to {parts.MOST_HOSTS}"
+        check(1 <= len(lines) <= parts.MOST_HOSTS, self.file, right)
         rows = [{column: cell for column, cell in zip(header, line, strict=False) if cell} for line in lines]
         names = [row.get("name", "") for row in rows]
         known = {"machines": names, "images": [*built_in()], "services": [*_SERVICES]}
         self.rows = [as_table(_Row, row, self.file, f"row {n}", **known) for n, row in enumerate(rows, start=2)]
         for name, line in zip(names, lines, strict=True):
-            self._check(names.count(name) == 1, f"{name} is there twice")
-            self._check(len(line) <= len(header), f"{name} has {len(line)} cells for {len(header)} columns")
+            check(names.count(name) == 1, self.file, f"{name} is there twice")
+            check(len(line) <= len(header), self.file, f"{name} has {len(line)} cells for {len(header)} columns")
         self.images: dict[str, Image] = {}
-
-    def _check(self, right: bool, why: str) -> None:
-        if not right:
-            raise errors.ScenarioError(f"{self.file}: {why}")
 
     def fields(self) -> dict[str, Any]:
         start, target, gateways = self._roles()
@@ -120,9 +117,9 @@ class _Machines:
             by_name = [row.name for row in self.rows if row.name == name or (role == "gateway" and name in row.name)]
             having[role] = [row.name for row in self.rows if row.role == role] or by_name
             several = len(having[role]) > 1 and role != "gateway"
-            self._check(not several, f"has {len(having[role])} machines with the role {role}; at most one has it")
+            check(not several, self.file, f"has {len(having[role])} machines with the role {role}; at most one has it")
         nowhere = "says nowhere where the attacker starts: give one machine the role start"
-        self._check(bool(having["start"]), nowhere)
+        check(bool(having["start"]), self.file, nowhere)
         if not having["target"]:
             self.say("no machine has the role target: nothing can be impacted, and b_line cannot play")
         if not having["gateway"]:
@@ -140,7 +137,7 @@ class _Machines:
                 new[name] = f"{parts.GATE_WORD}_{name}"
         for name, called in new.items():
             twice = list(new.values()).count(called) > 1
-            self._check(not twice, f"{name} would be called {called}, as another machine is; give that another name")
+            check(not twice, self.file, f"{name} would be called {called}, as another machine is; give that another name")
             if name != called:
                 self.say(f"{name} is called {called}: attackers know it by this name")
         return new

@@ -27,22 +27,22 @@ def b_line_fallbacks(scenario: "Scenario") -> Iterator[str]:
     lost = [u for u in firsts if not scenario.finds_second(hosts[u])]
     if lost:
         yield (
-            f"{_names(scenario, lost)} {'tells' if len(lost) == 1 else 'tell'} no address of a host whose name contains "
-            f"{parts.GATE_WORD}; B_line goes on with any other address there, else stays"
+            f"red finds no address of a host whose name contains {parts.GATE_WORD} on {_names(scenario, lost)}; B_line goes "
+            "on with any other address there, else stays"
         )
     seconds = sorted({scenario.b_line_second[u] for u in firsts})
     lost = [e for e in seconds if not any(f.host == hosts[e].name and f.subnet for f in hosts[e].reveals)]
     if lost:
-        yield f"{_names(scenario, lost)} {_do(lost, 'does')} not tell its own subnet; B_line explores it all the same"
+        yield f"red does not find the own subnet of {_names(scenario, lost)} there; B_line explores it all the same"
     lost = [e for e in seconds if len(scenario.subnets[hosts[e].subnet].hosts) < 3]
     if lost:
         names = sorted({scenario.subnets[hosts[e].subnet].name for e in lost})
-        yield f"{_list(names)} {_do(names, 'has')} fewer than three hosts; B_line takes the last of the list for the third"
+        yield f"fewer than three hosts are in {_list(names)}; B_line takes the last of the list for the third"
     thirds = sorted({scenario.b_line_third[e] for e in seconds})
     lost = [p for p in thirds if not any(f.host == scenario.target and f.address for f in hosts[p].reveals)]
     if lost and scenario.target is not None:
-        what = f"the address of {scenario.target}"
-        yield f"{_names(scenario, lost)} {_do(lost, 'does')} not tell {what}; B_line goes there all the same"
+        where = f"the address of {scenario.target} on {_names(scenario, lost)}"
+        yield f"red does not find {where}; B_line goes there all the same"
     lost = sorted({h for h in (*seconds, *thirds) if not _always_answers(scenario, hosts[h])})
     if lost:
         yield f"a scan of {_names(scenario, lost)} may get no answer; B_line then attacks all the same, in vain"
@@ -107,14 +107,12 @@ def notes_of(scenario: "Scenario") -> Iterator[str]:
     gated = [subnet.name for subnet in scenario.subnets if subnet.reach == parts.GATED]
     keys = [name for name in scenario.host_names if parts.GATE_WORD in name]
     if gated and not keys:
-        yield (
-            f"{_list(gated)} never {_do(gated, 'opens')}: no name of a host contains {parts.GATE_WORD}; "
-            f"call a host that leads there {parts.GATE_WORD}0"
-        )
+        name = f"no name of a host contains {parts.GATE_WORD}; call a host that leads there {parts.GATE_WORD}0"
+        yield f"red never gets into {_list(gated)}: {name}"
     elif gated and scenario.start in keys:
-        yield f"{_list(gated)} {_do(gated, 'is')} always open: red starts on {scenario.start}"
+        yield f"red always gets into {_list(gated)}: it starts on {scenario.start}"
     elif gated:
-        yield f"{_list(gated)} {_do(gated, 'opens')} while red holds {_list(keys, 'or')}"
+        yield f"red gets into {_list(gated)} while it holds {_list(keys, 'or')}"
     closed = [subnet.name for subnet in scenario.subnets if subnet.reach == parts.CLOSED]
     if closed:
         yield f"red never gets into {_list(closed)}"
@@ -152,13 +150,4 @@ def _names(scenario: "Scenario", hosts: list[int]) -> str:
 
 
 def _list(names: list[str], word: str = "and") -> str:
-    if len(names) > 6:
-        return f"{', '.join(names[:5])} {word} {len(names) - 5} more"
-    return errors.list_words(names, word)
-
-
-_PLURAL = {"does": "do", "has": "have", "is": "are", "opens": "open"}
-
-
-def _do(subjects: list[int] | list[str], verb: str) -> str:
-    return verb if len(subjects) == 1 else _PLURAL[verb]
+    return errors.list_words(names if len(names) <= 6 else [*names[:5], f"{len(names) - 5} more"], word)

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from fixfirst.base import errors
 from fixfirst.game import parts
-from fixfirst.game.documents import Name, Table, as_table, one_of
+from fixfirst.game.documents import Name, Table, as_table, check, one_of
 from fixfirst.game.images import OT_SERVICE, PRIVILEGED, ImageTable, built_in
 from fixfirst.game.parts import Finding, Host, Image, Subnet
 from fixfirst.game.unit_types import default_units
@@ -155,8 +155,7 @@ class _Reader:
         self.images = {host: own[name] if name in own else images[name] for host, name in names.items()}
 
     def check(self, right: bool, place: str, why: str) -> None:
-        if not right:
-            raise errors.ScenarioError(f"{self.file}: {place}: {why}")
+        check(right, f"{self.file}: {place}", why)
 
     def fields(self) -> dict[str, Any]:
         tables, blue, green = self.tables, self.tables.agents.blue, self.tables.agents.green

@@ -1,5 +1,6 @@
 """Scenario files of CybORG: writing one."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fixfirst.game import parts, reward as rewards
@@ -44,62 +45,51 @@ def document_of(scenario: "Scenario") -> dict[str, Any]:
 
 
 def _agents_of(scenario: "Scenario") -> dict[str, Any]:
-    subnets, hosts = list(scenario.subnet_names), scenario.hosts
-    shared = {"agent_type": "SleepAgent", "wrappers": []}
-    everything = {"Interfaces": "All", "System info": "All", "User info": "All"}
-    unwatched = [host.name for host in hosts if host.reached and not host.watched]
-    server = (unwatched or [host.name for host in hosts if host.reached])[0]
-    sessions: list[dict[str, Any]] = [
-        {
-            "hostname": server,
-            "name": "Server",
-            "type": SERVER,
-            "username": "ubuntu",
-            "artifacts": ["NetworkConnections", "ProcessCreation"],
-        }
+    hosts, green = scenario.hosts, scenario.green_hosts
+    start = hosts[scenario.start_id]
+    server = min((host for host in hosts if host.reached), key=lambda host: host.watched).name
+    sensors = ["NetworkConnections", "ProcessCreation"]
+    sessions = [{"hostname": server, "name": "Server", "type": SERVER, "username": "ubuntu", "artifacts": sensors}]
+    sessions += [
+        {"hostname": name, "name": f"Client{name}", "parent": "Server", "type": CLIENT, "username": "ubuntu"}
+        for name in (host.name for host in hosts if host.watched)
     ]
-    for host in hosts:
-        if host.watched:
-            client = {"hostname": host.name, "name": f"Client{host.name}", "parent": "Server", "type": CLIENT}
-            sessions.append(client | {"username": "ubuntu"})
-    agents: dict[str, Any] = {
-        "Blue": {
-            "AllowedSubnets": subnets.copy(),
-            "INT": {"Hosts": {host.name: everything.copy() for host in hosts if host.listed}},
-            "adversary": "Red",
-            "actions": list(scenario.verbs),
-            "reward_calculator_type": REWARD,
-            "starting_sessions": sessions,
-        }
+    listed = {host.name: _everything() for host in hosts if host.listed}
+    blue = _agent(scenario, listed, scenario.verbs, REWARD, sessions, adversary="Red")
+    foothold = {"hostname": start.name, "name": "Foothold", "type": FOOTHOLD, "username": PRIVILEGED[start.os]}
+    known = {start.name: {"User info": "All"}} | {finding.host: _finding_of(finding) for finding in scenario.known}
+    red = {"Red": _agent(scenario, known, RED_ACTIONS, "HybridImpactPwn", [foothold])}
+    if green is None:
+        return {"Blue": blue} | red
+    sessions = [{"hostname": host, "name": "Green", "type": GREEN, "username": "GreenAgent"} for host in green[:1]]
+    actions = ("Sleep", "GreenPortScan") if green else ("Sleep",)
+    scans = {"Green": _agent(scenario, {host: _everything() for host in green}, actions, "None", sessions)}
+    return {"Blue": blue} | (red | scans if scenario.red_before_green else scans | red)
+
+
+def _agent(
+    scenario: "Scenario",
+    knows: dict[str, dict[str, Any]],
+    actions: Iterable[str],
+    reward: str,
+    sessions: list[dict[str, Any]],
+    **more: str,
+) -> dict[str, Any]:
+    """Return the table of an agent. more: keys that only this one has."""
+    return {
+        "AllowedSubnets": list(scenario.subnet_names),
+        "INT": {"Hosts": knows},
+        **more,
+        "actions": list(actions),
+        "reward_calculator_type": reward,
+        "starting_sessions": sessions,
+        "agent_type": "SleepAgent",
+        "wrappers": [],
     }
-    green = scenario.green_hosts
-    if green is not None:
-        agents["Green"] = {
-            "AllowedSubnets": subnets.copy(),
-            "INT": {"Hosts": {host: everything.copy() for host in green}},
-            "actions": ["Sleep", "GreenPortScan"] if green else ["Sleep"],
-            "reward_calculator_type": "None",
-            "starting_sessions": [
-                {"hostname": host, "name": "Green", "type": GREEN, "username": "GreenAgent"} for host in green[:1]
-            ],
-        }
-    told = {finding.host: _finding_of(finding) for finding in scenario.known}
-    red = {
-        "AllowedSubnets": subnets.copy(),
-        "INT": {"Hosts": {scenario.start: told.pop(scenario.start, {"User info": "All"})} | told},
-        "actions": list(RED_ACTIONS),
-        "reward_calculator_type": "HybridImpactPwn",
-        "starting_sessions": [
-            {
-                "hostname": scenario.start,
-                "name": "Foothold",
-                "type": FOOTHOLD,
-                "username": PRIVILEGED[hosts[scenario.start_id].os],
-            }
-        ],
-    }
-    agents = {"Blue": agents.pop("Blue"), "Red": red} | agents if scenario.red_before_green else agents | {"Red": red}
-    return {name: agent | {**shared, "wrappers": []} for name, agent in agents.items()}
+
+
+def _everything() -> dict[str, str]:
+    return {"Interfaces": "All", "System info": "All", "User info": "All"}
 
 
 def _finding_of(finding: Finding) -> dict[str, Any]:

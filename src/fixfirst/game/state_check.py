@@ -44,16 +44,15 @@ def _ranges(scenario: Scenario) -> dict[str, tuple[int, int]]:
 
 def check_states(states: np.ndarray, scenario: Scenario, learned: int = 0) -> None:
     """Raise if a field of states [N] is out of range. learned: the number of learned attackers."""
-    scripts = states["red_agent"][(states["red_agent"] < LEARNED) | (states["red_agent"] >= LEARNED + learned)]
-    highest = len(script_names()) - 1
-    if (scripts > highest).any():
-        raise errors.WorldError(f"state field red_agent is {scripts[scripts > highest][0]}, not in 0..{highest}")
+    agents = states["red_agent"]
+    _check_range("red_agent", agents[(agents < LEARNED) | (agents >= LEARNED + learned)], 0, len(script_names()) - 1)
     for name, (low, high) in _ranges(scenario).items():
-        values = states[name]
-        if (values < low).any() or (values > high).any():
-            bad = values[(values < low) | (values > high)].flat[0]
-            raise errors.WorldError(f"state field {name} is {bad}, not in {low}..{high}")
+        _check_range(name, states[name], low, high)
     for word, seen in enumerate(np.moveaxis(states["observation"], 1, 0)):
-        high = 2 ** min(max(scenario.observation_bits - 64 * word, 0), 64) - 1
-        if (seen > high).any():
-            raise errors.WorldError(f"state field observation is {seen[seen > high][0]}, not in 0..{high}")
+        _check_range("observation", seen, 0, 2 ** min(max(scenario.observation_bits - 64 * word, 0), 64) - 1)
+
+
+def _check_range(name: str, values: np.ndarray, low: int, high: int) -> None:
+    wrong = values[(values < low) | (values > high)]
+    if wrong.size:
+        raise errors.WorldError(f"state field {name} is {wrong.flat[0]}, not in {low}..{high}")

@@ -18,7 +18,7 @@ import math
 import signal
 import traceback
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -36,7 +36,7 @@ from fixfirst.game.scenario import Scenario
 
 DEFAULT_TIMEOUT_S = 300.0
 _STEP, _RESET, _RESET_WITH_SEEDS, _LOOK = "step", "reset", "reset with seeds", "look"
-_INPUTS: Mapping[str, tuple[tuple[int, ...], type]] = {
+_INPUTS: dict[str, tuple[tuple[int, ...], type]] = {
     "actions": ((), np.int64),
     "seeds": ((), np.uint64),
     "episodes": ((), np.int64),
@@ -70,7 +70,7 @@ class WorkerWorld(BaseWorld):
         num_workers = min(n, num_workers)
         if timeout_s is not None and not timeout_s > 0:
             raise errors.WorldError(f"timeout_s must be a positive number of seconds, or None, got {timeout_s!r}")
-        memory = RawArray(ctypes.c_byte, _layout(n, game.scenario)[0])
+        memory = {name: RawArray(ctypes.c_byte, size) for name, size in _sizes(n, game.scenario).items()}
         shared = _arrays_in(memory, n, game.scenario)
         super().__init__(game, n, autoreset=autoreset, **options | {"arrays": shared})
         self._inputs = {name: shared[name] for name in _INPUTS}
@@ -191,20 +191,16 @@ def _end_workers(workers: list[_WorldProcess]) -> None:
     workers.clear()
 
 
-def _layout(num_envs: int, scenario: Scenario) -> tuple[int, dict[str, tuple[int, tuple[int, ...], type]]]:
-    """Return the size of the memory, and (offset, shape, dtype) of every array in it."""
-    size, arrays = 0, {}
-    for name, (row, dtype) in {**shown_arrays(scenario), **_INPUTS}.items():
-        shape = (num_envs, *row)
-        arrays[name] = (size, shape, dtype)
-        size += -(-math.prod(shape) * np.dtype(dtype).itemsize // 8) * 8  # each begins where any type may
-    return size, arrays
+def _sizes(num_envs: int, scenario: Scenario) -> dict[str, int]:
+    """Return how many bytes every array takes."""
+    arrays = shown_arrays(scenario) | _INPUTS
+    return {name: num_envs * math.prod(row) * np.dtype(dtype).itemsize for name, (row, dtype) in arrays.items()}
 
 
-def _arrays_in(memory: Any, num_envs: int, scenario: Scenario) -> dict[str, np.ndarray]:
-    """Return the arrays in the memory; each keeps it alive."""
-    arrays = _layout(num_envs, scenario)[1]
-    return {name: np.ndarray(shape, dtype, memory, offset) for name, (offset, shape, dtype) in arrays.items()}
+def _arrays_in(memory: dict[str, Any], num_envs: int, scenario: Scenario) -> dict[str, np.ndarray]:
+    """Return the arrays in their memory, which each keeps alive."""
+    arrays = shown_arrays(scenario) | _INPUTS
+    return {name: np.ndarray((num_envs, *row), dtype, memory[name]) for name, (row, dtype) in arrays.items()}
 
 
 def _serve(
