@@ -26,8 +26,8 @@ from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, scale_logits, widen
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.worlds import make_world
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.trained import Policy
 from fixfirst.settings.training import PPOConfig

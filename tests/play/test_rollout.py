@@ -15,8 +15,8 @@ from fixfirst.play.rollout import collect
 from fixfirst.play.turns import Moment
 from fixfirst.policy.compiled_loop import GROUP
 from fixfirst.policy.draws import chance_keys
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.network import Network
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.row_table import find_rows
 from fixfirst.policy.spec import PolicySpec, bits_of, words_of
 from fixfirst.policy.table import PolicyTable

@@ -13,7 +13,7 @@ from fixfirst.game.simulator import World
 from fixfirst.game.state import Success
 from fixfirst.policy.action_sets import action_sets
 from fixfirst.policy.decoy_slots import decoy_slots
-from fixfirst.policy.remembering import Memories
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.spec import PolicySpec
 
 VARIANTS = ("current", "leaderboard", "debugged")

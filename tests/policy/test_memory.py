@@ -10,8 +10,8 @@ import fixfirst as ff
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.policy.decoy_slots import decoy_slots
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, memory_tables, scan_hosts
-from fixfirst.policy.remembering import Memories, write_batch
 from fixfirst.policy.spec import PolicySpec
 
 EVERYTHING = "full+scans+breaks+again"
@@ -213,28 +213,3 @@ def test_memory_in_words_names_hosts_and_what_is_known_of_them():
 def test_a_scheme_that_makes_no_sense(memory, says):
     with pytest.raises(ff.WorldError, match=says):
         memories_of(2, memory)
-
-
-def random_memories(n, scheme):
-    memories, rng = memories_of(n, scheme), np.random.default_rng(0)
-    for group in GROUPS:
-        field = memories.records[group.field]
-        count = 1 << len(group.parts) // group.sets
-        for sets in field.reshape(n, -1).T[: group.sets]:
-            sets[:] = rng.integers(0, count, n)
-    return memories
-
-
-@pytest.mark.parametrize(
-    "scheme", ["none", "scans", "full", "full+scans", "act1+last+decoy", "decoy", "quiet+seen", "breaks", "again", "counts"]
-)
-def test_rows_hold_the_observation_and_from_bit_52_on_what_is_remembered(scheme):
-    """And whoever has bits further on, here the last one, keeps them."""
-    memories = random_memories(50, scheme)
-    rows = np.zeros((50, 5), np.uint64)
-    rows[:, 0] = words = np.random.default_rng(1).integers(0, 1 << 52, 50, np.uint64)
-    rows[:, 4] = 1 << 63
-    write_batch(memories.records, memories.spec.memory.starts, LISTED, rows)
-    for row, word, bits in zip(rows.tolist(), words.tolist(), memories.bits().tolist(), strict=True):
-        number = sum(part << 64 * k for k, part in enumerate(row))
-        assert number == word + sum(bit << 52 + k for k, bit in enumerate(bits)) + (1 << 319)

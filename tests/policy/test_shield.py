@@ -10,8 +10,8 @@ from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.answers import probabilities
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.network import Network
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import SHIELDS, PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.training import make_config

@@ -11,9 +11,9 @@ from fixfirst.play.rollout import collect
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.compiled_loop import GROUP
 from fixfirst.policy.draws import FREE
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 
@@ -28,6 +28,7 @@ def spec(memory="full", action_set="macros", units=None, opening=()):
 ROLES = {
     "full, macros": spec(),
     "full, all actions": spec(action_set="all"),
+    "counts, macros": spec("counts"),
     "scans, macros": spec("scans"),
     "no memory, macros": spec("none"),
     "scans, the winner's set": spec("scans", "original"),

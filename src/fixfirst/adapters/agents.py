@@ -155,7 +155,7 @@ class AgentPlayer:
     def act(self, moment: turns.Moment) -> np.ndarray:
         """Return actions of the world [N]."""
         words, memories, scenario = moment.words, moment.memories, self.spec.scenario
-        observations = bits_of(words.reshape(len(words), -1), scenario.observation_bits).astype(np.int8)
+        observations = bits_of(words.reshape(len(words), -1), scenario.observation_bits)
         draws, ranks = np.empty(len(words)), None if self._ranks is None else self._ranks[moment.assigned]
         uniform(moment.keys, moment.turn, np.ones(len(words)), draws)
         if self.spec.memory.groups:

@@ -22,7 +22,8 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S
 from fixfirst.play.worlds import make_world
-from fixfirst.policy import action_sets, remembering
+from fixfirst.policy import action_sets
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.reporter import picture, turn
@@ -121,7 +122,7 @@ class VecCage2(gym.vector.VectorEnv):
         options: dict[str, Any] = {"autoreset": autoreset, "env_ids": env_ids, "arrays": arrays}
         self.world = make_world(played, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
         self.num_envs = self.world.num_envs
-        self.memories = remembering.Memories(spec, self.num_envs)
+        self.memories = Memories(spec, self.num_envs)
         self.autoreset_mode = AutoresetMode[autoreset.upper()]  # as Gymnasium's own have it; TorchRL asks for it
         self.metadata = {
             "render_modes": list(RENDER_MODES),
@@ -328,7 +329,7 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
             raise errors.WorldError(f"Remember needs an environment, got {env!r}")
         scenario = env.unwrapped.world.scenario if isinstance(env.unwrapped, Cage2) else CAGE2
         spec = PolicySpec(MemoryScheme.parse(memory, scenario), action_sets.ActionSet.parse(action_set, scenario))
-        self.memories = remembering.Memories(spec, 1)  # refused before they are copied
+        self.memories = Memories(spec, 1)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
         bits, actions = scenario.observation_bits, scenario.num_actions

@@ -151,7 +151,7 @@ class _RedControls:
         """Return what red reads in states [N], as bits; and learn which choices that leaves."""
         red_view.read_reds(states, self._view, self._spec.picky, self._rows)
         self._allowed = self._spec.allowed(self._rows)
-        return bits_of(self._rows, self._spec.inputs).astype(np.int8)
+        return bits_of(self._rows, self._spec.inputs)
 
     def info(self) -> dict[str, Any]:
         return {"action_mask": self._allowed.astype(np.int8), "_action_mask": self._everywhere}

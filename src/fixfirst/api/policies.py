@@ -13,7 +13,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
 from fixfirst.play.turns import Player, play_on, spec_of
 from fixfirst.policy.compiled_loop import Trajectory
-from fixfirst.policy.remembering import Memories
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.trained import Orders, Policy
 from fixfirst.runs import layout
@@ -68,11 +68,7 @@ class Steps(NamedTuple):
     def observations(self) -> np.ndarray:
         """[T + 1, N, 52] int8, as `envs.step` shows them."""
         bits = self.scenario.observation_bits
-        return (
-            bits_of(self.packed_obs.reshape(self.held_sets.size, -1), bits)
-            .astype(np.int8)
-            .reshape(*self.held_sets.shape, bits)
-        )
+        return bits_of(self.packed_obs.reshape(self.held_sets.size, -1), bits).reshape(*self.held_sets.shape, bits)
 
     @property
     def held(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from fixfirst.game.simulator import World
 from fixfirst.orders import repairs
 from fixfirst.policy.compiled_loop import Trajectory, play_steps
 from fixfirst.policy.draws import chance_keys
-from fixfirst.policy.remembering import Memories
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 

@@ -16,11 +16,12 @@ from fixfirst.game.simulator import World
 from fixfirst.policy import network, reds, remembering
 from fixfirst.policy.answers import answer_row, enter_odds
 from fixfirst.policy.draws import FREE, draw_action, opening_choice
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import memory_dtype
+from fixfirst.policy.reading import read_row
 from fixfirst.policy.reds import Reds
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.row_table import find_row
-from fixfirst.policy.table import PolicyTable, read_row
+from fixfirst.policy.table import PolicyTable
 
 GROUP = 16
 
@@ -104,6 +105,7 @@ def play_compiled(
     steps, n = track.actions.shape
     network.load_output_layer(actor, scratch.work)
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
+    nothing = np.zeros(1, memories.dtype)  # what is remembered when an episode begins
     filled, rows, table_slots = answered.filled, answered.rows, answered.slots
     cumulative, likely = answered.cumulative, answered.likely
     starts, meanings, shifts, slots = spec.starts, spec.meanings, spec.shifts, spec.slots
@@ -174,14 +176,8 @@ def play_compiled(
                 if choice == FREE:
                     choice = draw_action(cumulative, likely, number, keys[g], env.step)
                 action = remembering.resolve_choice(meanings, shifts, choice, memory)
-                reward10, ended = 0, False
-                if env.ended and inside.autoreset == rules.NEXT_STEP:
-                    rules.next_episode(env, tables, chance, red_odds[i])
-                    keys[g] = dice.environment_key(dice.environment_key(seed, i), env.episode)
-                    if red is not None:
-                        red_keys[g] = reds.red_key(chance.key, env.episode)
-                    remembering.forget_one(memory)
-                else:
+                reward10, ended, begins = 0, False, env.ended and inside.autoreset == rules.NEXT_STEP
+                if not begins:
                     if remembers:
                         remembering.remember_one(memory, effects, host_slots, host_scans, listed, view, action, keeping)
                     elif suspicion >= 0:
@@ -197,12 +193,13 @@ def play_compiled(
                     if red is not None and learned:
                         red_view.digest(env, gates, subnets)
                     ended = env.ended
-                    if ended and inside.autoreset == rules.SAME_STEP:
-                        rules.next_episode(env, tables, chance, red_odds[i])
-                        keys[g] = dice.environment_key(dice.environment_key(seed, i), env.episode)
-                        if red is not None:
-                            red_keys[g] = reds.red_key(chance.key, env.episode)
-                        remembering.forget_one(memory)
+                    begins = ended and inside.autoreset == rules.SAME_STEP
+                if begins:
+                    rules.next_episode(env, tables, chance, red_odds[i])
+                    keys[g] = dice.environment_key(dice.environment_key(seed, i), env.episode)
+                    if red is not None:
+                        red_keys[g] = reds.red_key(chance.key, env.episode)
+                    memories[i] = nothing[0]
                 choices[t, i] = choice
                 actions[t, i] = action
                 rewards10[t, i] = reward10

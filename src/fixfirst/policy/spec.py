@@ -199,8 +199,8 @@ class PolicySpec:
         return words_of(bits)
 
     def shields(self, workflows: Sequence[Workflow]) -> Shields:
-        """Return what keeping these workflows forbids; without a shield, nothing."""
-        if not self.shield:
+        """Return what keeping these workflows forbids; without any, or without a shield, nothing."""
+        if not (self.shield and workflows):
             count = max(len(workflows), 1)
             return Shields(np.zeros((count, 0), np.int64), np.zeros((count, 1, self._mask_words), np.uint64))
         repaired, ranked, forbidden = np.full(self.actions, -1), [], []
@@ -249,6 +249,6 @@ def words_of(bits: np.ndarray) -> np.ndarray:
 
 
 def bits_of(words: np.ndarray, inputs: int) -> np.ndarray:
-    """Unpack the first I bits of words [M, K] into [M, I] float32."""
+    """Unpack the first I bits of words [M, K] into [M, I] int8."""
     packed = np.ascontiguousarray(words).astype("<u8").view(np.uint8)
-    return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).astype(np.float32)
+    return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).view(np.int8)

@@ -8,21 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.base.compile import compiled, inlined
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.answers import ForwardScratch, Probabilities, probabilities
 from fixfirst.policy.draws import draw_choices
+from fixfirst.policy.memories import Memories, word_rows
 from fixfirst.policy.network import Network
-from fixfirst.policy.remembering import (
-    Memories,
-    is_free,
-    mask_macros,
-    suspects,
-    unclean_hosts,
-    word_rows,
-    write_bits,
-    write_group,
-)
+from fixfirst.policy.reading import read_rows
 from fixfirst.policy.row_table import Answers, RowTable, find_rows
 from fixfirst.policy.spec import PolicySpec, Shields, bits_of
 
@@ -92,7 +83,7 @@ class PolicyTable(Answers):
         """The rows [N] that environments read now, answered if they are new."""
         self.make_room(len(words))
         rows, row_ids, count = self.orders[assigned], np.empty(len(words), np.int64), int(self.table.filled[0])
-        _read_rows(memories.records, self.arrays, self.shields, assigned, word_rows(words), rows)
+        read_rows(memories.records, self.arrays, self.shields, assigned, word_rows(words), rows)
         find_rows(self.table, rows, row_ids)
         self._answer(count)
         return row_ids
@@ -117,7 +108,7 @@ class PolicyTable(Answers):
         if count == first:
             return
         rows = self.table.rows[first:count]
-        odds = self._probabilities(bits_of(rows, self.spec.inputs))
+        odds = self._probabilities(bits_of(rows, self.spec.inputs).astype(np.float32))
         allowed = self.spec.allowed(rows)
         if len(allowed):
             odds = odds * allowed
@@ -125,40 +116,3 @@ class PolicyTable(Answers):
             odds = np.eye(self.spec.actions, dtype=np.float32)[odds.argmax(axis=1)]
         self.table.cumulative[first:count] = np.cumsum(odds, axis=1)
         self.table.likely[first:count] = odds.argmax(axis=1)
-
-
-# Numba counts references to arrays by atomic operations, for views and for tuples of arrays that are handed on: what is done
-# in every step takes whole arrays and numbers.
-
-
-@inlined
-def read_row(memory, starts, listed, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i):
-    """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices.
-
-    view: the words of the observation, or more of them, which are 0.
-    """
-    words, suspicion = rows.shape[1] - forbidden.shape[2], starts[-1]
-    for k in range(min(len(view), words)):
-        rows[i, k] |= view[k]
-    if remembers:
-        write_bits(memory, starts, listed, rows, i)
-    if suspicion >= 0:
-        suspect, top = suspects(memory, view, keeping), ranked.shape[1] if is_free(memory, keeping) else 0
-        write_group(suspect, suspicion, rows, i)
-        doubtful = suspect | unclean_hosts(view)
-        while top < ranked.shape[1] and not doubtful & ranked[order, top]:
-            top += 1
-        for k in range(forbidden.shape[2]):
-            rows[i, words + k] = forbidden[order, top, k]
-    mask_macros(memory, first_macro, slots, rows, i, words)
-
-
-@compiled
-def _read_rows(memories, arrays, shields, assigned, words, rows):
-    """Complete rows [N, row words] of N environments that see words [N, W] and have to keep orders assigned [N]."""
-    starts, first_macro, slots = arrays.starts, arrays.first_macro, arrays.slots
-    keeping, remembers = arrays.keeping, arrays.remembers
-    ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.tables.listed
-    for i in range(len(words)):
-        memory, order, view = memories[i], assigned[i], words[i]
-        read_row(memory, starts, listed, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i)

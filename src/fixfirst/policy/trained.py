@@ -13,8 +13,8 @@ from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.answers import Probabilities, probabilities
 from fixfirst.policy.draws import chance_keys
+from fixfirst.policy.memories import Memories
 from fixfirst.policy.network import LAYERS, Network, shapes
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import provenance
