@@ -39,7 +39,8 @@ def pytest_xdist_auto_num_workers(config):
 # What takes longest comes first, so that no process is left alone with it at the end.
 LONGEST = (
     "ray", "docs", "same_bits", "search", "stages", "torch", "soak", "compile", "training", "replay_page", "backends",
-    "shared", "terminal", "report", "own_agents", "report_page", "examples", "ranking", "study", "startup", "pricing",
+    "shared", "terminal", "report", "own_agents", "report_page", "report_files", "examples",
+    "ranking", "study", "startup", "pricing",
 )  # fmt: skip
 TORCH = ("export", "gp", "ppo", "sb3")  # files that import PyTorch, which takes ten seconds in each process
 

@@ -25,13 +25,17 @@ def test_a_sparkline_shows_each_value_or_the_mean_of_its_share_and_a_terrible_st
     assert sparkline([-900, -26, -20, -20, -14]) == "▁▅▆▆█"
 
 
+def update(episodes):
+    return update_row(episodes=episodes, env_reward=-90.0)
+
+
 def watch(searches, *, quiet=False):
     """Each search has a warm-up, is asked for an order, complains, and records a trial."""
     with SearchView(several=len(searches) > 1, quiet=quiet) as view:
         for search in searches:
             view.begin(search)
         for search in searches:
-            view.progress(search, WARMUP_KEY, update_row(episodes=50, env_reward=-90.0))
+            view.progress(search, WARMUP_KEY, update(50))
             number = len(search.trials)
             best = SimpleNamespace(mean=-14.04, std=1.0, ucb=-12.04)
             view.chosen(search, number, SimpleNamespace(workflow=ORDERS[number], how="ucb", top=(best,)))
@@ -40,30 +44,31 @@ def watch(searches, *, quiet=False):
             view.recorded(search, search.trials[-1])
 
 
-def test_one_search_tells_every_choice_complaint_and_trial(capsys):
-    watch([FakeSearch([])])
+def lines(capsys):
+    """What is on stderr."""
+    return [line.removeprefix("fixfirst: ") for line in capsys.readouterr().err.splitlines()]
+
+
+def test_searches_tell_every_choice_complaint_and_trial_and_how_much_of_all_budgets_is_used(capsys):
+    chosen = f"trial 0: {ORDERS[0]} (expects -14.0 ± 1.0, so at best -12.0)"
+    gone = "trial 0: its worker is gone; trying again"
     recorded = "trial 0: accepted, return -14.00 ± 0.10, compliance 98.0 %, 10 episodes"
-    assert capsys.readouterr().err.splitlines() == [
-        f"fixfirst: trial 0: {ORDERS[0]} (expects -14.0 ± 1.0, so at best -12.0)",
-        "fixfirst: trial 0: its worker is gone; trying again",
-        f"fixfirst: 110/1,000 episodes | {recorded}",
-    ]
-
-
-def test_lines_of_several_searches_name_theirs_and_count_the_budget_of_all(capsys):
+    watch([FakeSearch([])])
+    assert lines(capsys) == [chosen, gone, f"110/1,000 episodes | {recorded}"]
     watch([FakeSearch([], seed, Path(f"runs/study/b_line-{seed}")) for seed in (3, 4)])
-    lines = capsys.readouterr().err.splitlines()
-    assert ["b_line-3: " in line for line in lines] == [True] * 3 + [False] * 3
-    assert ["b_line-4: " in line for line in lines] == [False] * 3 + [True] * 3
-    assert lines[-1].startswith("fixfirst: 220/2,000 episodes | b_line-4: trial 0: accepted")
+    first = [f"b_line-3: {chosen}", f"b_line-3: {gone}", f"110/2,000 episodes | b_line-3: {recorded}"]
+    assert lines(capsys) == [
+        *first,
+        f"b_line-4: {chosen}",
+        f"b_line-4: {gone}",
+        f"220/2,000 episodes | b_line-4: {recorded}",
+    ]
 
 
 def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
     watch([FakeSearch([trial(0, -14.0)])], quiet=True)
-    assert capsys.readouterr().err.splitlines() == [
-        "fixfirst: going on after 1 trial, 110 of 1,000 episodes used",
-        "fixfirst: trial 1: its worker is gone; trying again",
-    ]
+    going_on = "going on after 1 trial, 110 of 1,000 episodes used"
+    assert lines(capsys) == [going_on, "trial 1: its worker is gone; trying again"]
 
 
 @pytest.fixture
@@ -74,41 +79,55 @@ def clock(monkeypatch):
     return now
 
 
-def picture(view, capsys, width):
-    Console(width=width).print(view._live.get_renderable())
-    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+@pytest.fixture
+def picture(monkeypatch, capsys):
+    """What a view shows in a terminal, line by line."""
+    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=60, **options))
+
+    def look(view):
+        Console(width=60).print(view._live.get_renderable())
+        return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+    return look
 
 
-def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_curve(clock, monkeypatch, capsys):
+def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_curve(clock, picture):
     """The warm-up counts as far as it is, though `used` has it as done from the start."""
-    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=100, **options))
     view, searches = SearchView(several=True), [FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)]
     for search in searches:
         view.begin(search)
-        view.progress(search, WARMUP_KEY, update_row(episodes=50, env_reward=-90.0))
-    view.chosen(searches[1], 0, SimpleNamespace(workflow=ORDERS[0], how="random", top=()))
+        view.progress(search, WARMUP_KEY, update(50))
+    view.chosen(searches[1], 0, SimpleNamespace(workflow="user > op_host", how="random", top=()))
     clock.s += 1
-    view.progress(searches[1], 0, update_row(episodes=10, env_reward=-80.0))
-    bar, *lines = picture(view, capsys, 100)
+    view.progress(searches[1], 0, update(10))
+    bar, *rest = picture(view)
     assert bar.split()[-1] == "160/2,000"
-    assert lines == [
+    assert rest == [
         "b_line-3: learning to defend, no order yet",
         "warm-up ▁ -90.0, 50 episodes",
-        f"b_line-4: trial 0: {ORDERS[0]} (random)",
-        f"trial 0 ▁ -80.0, 10 episodes: {ORDERS[0]}",
+        "b_line-4: trial 0: user > op_host (random)",
+        "trial 0 ▁ -90.0, 10 episodes: user > op_host",
     ]
 
 
-def test_a_live_picture_is_as_wide_as_the_terminal_and_tells_the_time_left(clock, monkeypatch, capsys):
-    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=60, **options))
+def test_a_live_picture_is_as_wide_as_the_terminal_and_tells_the_time_left(clock, picture):
     progress = ProgressLine(10_000)
     for episodes in (1_000, 2_000):
         clock.s += 5
         progress.point(-90.0)
         progress.show(episodes, "return -90.0")
-    bar, curve = picture(progress, capsys, 60)
+    bar, curve = picture(progress)
     assert re.fullmatch("━+ +2,000/10,000, 40 s left", bar) and len(bar) == 60
     assert curve == "▁▁ return -90.0"
+
+
+def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):
+    progress = ProgressLine(10_000)
+    for seconds, episodes in ((60, 1_000), (5, 2_000), (5, 3_000)):
+        clock.s += seconds
+        progress.show(episodes, "return -90.0")
+    facts = ("1,000/10,000 episodes", "2,000/10,000 episodes, 200/s, 40 s left", "3,000/10,000 episodes, 200/s, 35 s left")
+    assert lines(capsys) == [f"{fact} | return -90.0" for fact in facts]
 
 
 def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_does_not_count(clock, capsys):
@@ -117,36 +136,18 @@ def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_doe
     view.begin(search)
     for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
         clock.s += seconds
-        view.progress(search, 0, update_row(episodes=episodes, env_reward=-90.0))
-    doing = "learning to defend, no order yet"
-    assert capsys.readouterr().err.splitlines() == [
-        f"fixfirst: 50/100,000 episodes | {doing}",
-        f"fixfirst: 11,050/100,000 episodes, 1,000/s, 1 min 29 s left | {doing}",
-    ]
+        view.progress(search, 0, update(episodes))
+    facts = ("50/100,000 episodes", "11,050/100,000 episodes, 1,000/s, 1 min 29 s left")
+    assert lines(capsys) == [f"{fact} | learning to defend, no order yet" for fact in facts]
 
 
 def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
     """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
     view, search = SearchView(), shared_search()
     view.begin(search)
-    view.measuring(search, "measuring 24 orders by cross-play", 72)
+    view.measuring(search, "measuring 24 orders", 72)
     for seconds, orders in ((0, 1), (6, 13), (6, 25)):
         clock.s += seconds
         view.progress(search, 1, Measured(orders))
-    said = "fixfirst: measuring 24 orders by cross-play"
-    assert capsys.readouterr().err.splitlines() == [
-        said,
-        f"fixfirst: 0/100,000 episodes | {said[10:]}, 25 of 72 done, 24 s left",
-    ]
-
-
-def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):
-    progress = ProgressLine(10_000)
-    for seconds, episodes in ((60, 1_000), (5, 2_000), (5, 3_000)):
-        clock.s += seconds
-        progress.show(episodes, "return -90.0")
-    assert capsys.readouterr().err.splitlines() == [
-        "fixfirst: 1,000/10,000 episodes | return -90.0",
-        "fixfirst: 2,000/10,000 episodes, 200/s, 40 s left | return -90.0",
-        "fixfirst: 3,000/10,000 episodes, 200/s, 35 s left | return -90.0",
-    ]
+    last = "0/100,000 episodes | measuring 24 orders, 25 of 72 done, 24 s left"
+    assert lines(capsys) == ["measuring 24 orders", last]

@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from run_folder import LOST, TRIALS, resign, write_search, write_session, write_training
+from run_folder import LOST, TRIALS, write_search, write_session, write_training
 
 from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.report import report
@@ -98,13 +98,6 @@ def test_figures_follow_light_and_dark_and_lines_do_not_strike_through_the_names
         )
         assert rim == f"stroke {paper}"
     assert inks[0][0] == inks[0][1] != inks[1][0] == inks[1][1]
-
-
-def test_a_cpus_features_are_counted(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "run")
-    resign(copy, machine={"features": [f"feature{n}" for n in range(90)]})
-    text = report([copy], form="md").path.read_text()
-    assert r"90, named in manifest.json" in text and "feature7" not in text
 
 
 def test_the_keyboard_reaches_links_boxes_and_column_titles_and_goes_from_mark_to_mark(visit, page):

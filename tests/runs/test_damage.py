@@ -25,6 +25,10 @@ def half(data):
     return data[: len(data) // 2]
 
 
+def missing(data):
+    return None
+
+
 def no_number(data):
     header, first, rest = data.split(b"\n", 2)
     return b"\n".join((header, first[: first.rfind(b",")] + b",much", rest))
@@ -54,11 +58,23 @@ def other_columns(data):
         ("searched", "gp_sampling_log.csv", no_number, "report", "damaged (line 2: top3_std is 'much')"),
         ("searched", "warmup/result.json", another_digit, "report", CHECKSUM),
         ("searched", "trials/0000/policy.safetensors", half, "report", ""),
+        ("searched", "manifest.json", missing, "report", "is not a run directory (manifest.json is missing)"),
+        ("searched", "config.toml", missing, "report", "config.toml: no such file"),
+        ("searched", "trials.csv", missing, "report", "trials.csv has no finished trial"),
+        ("searched", "training_log.csv", missing, "report", "training_log.csv has no rows: no learning curves"),
+        ("searched", "gp_sampling_log.csv", missing, "report", "gp_sampling_log.csv has no rows"),
+        ("searched", "runtime.csv", missing, "report", "runtime.csv is not there"),
+        ("searched", "best/policy.json", missing, "report", "best/ holds no policy"),
+        ("searched", "warmup/result.json", missing, "report", "warmup/result.json is not there"),
+        ("trained", "result.json", missing, "report", "result.json is not there: the final evaluation is not done"),
     ],
 )
-def test_a_damaged_file_is_one_line_that_names_it(kind, file, damage, reading, said, request, tmp_path, capsys):
+def test_a_damaged_or_missing_file_is_one_line_that_names_it(kind, file, damage, reading, said, request, tmp_path, capsys):
     run = shutil.copytree(request.getfixturevalue(kind), tmp_path / "runs" / "run")
-    (run / file).write_bytes(damage((run / file).read_bytes()))
+    data = damage((run / file).read_bytes())
+    (run / file).unlink()
+    if data is not None:
+        (run / file).write_bytes(data)
     for command in reading.split():
         code = main([str(word) for word in READING[command](run, tmp_path)])
         told = capsys.readouterr()
