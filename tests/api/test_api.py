@@ -179,7 +179,7 @@ def test_watching_writes_a_page_and_what_a_run_hands_out_cannot_be_changed(run, 
     [
         (lambda: ff.search(total_episode=10), "unknown setting 'total_episode'; did you mean 'total_episodes'?"),
         (lambda: ff.search(total_episodes="many"), "total-episodes must be a whole number"),
-        (lambda: ff.search(workers=-1), "--workers must be at least 0, got -1"),
+        (lambda: ff.search(workers=-1), "--workers must be a whole number, at least 0, got -1"),
         (lambda: ff.search(seeds=0), "--seeds must be at least 1, got 0"),
         (lambda: ff.train(workflow="upwards"), "workflow 'upwards' must name each of"),
         (lambda: ff.evaluate("nobody"), "'nobody' is neither a file or run nor a baseline"),

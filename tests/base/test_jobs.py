@@ -272,6 +272,6 @@ def test_ctrl_c_in_a_terminal_reaches_only_the_driver(tmp_path, moment):
 
 @pytest.mark.parametrize("wrong", [None, True, 2.5, "2"])
 def test_workers_are_a_whole_number(wrong):
-    with pytest.raises(ConfigError, match="--workers must be a whole number, got"):
+    with pytest.raises(ConfigError, match="--workers must be a whole number, at least 0, got"):
         Execution(workers=wrong)
     assert Execution(executor="ray", cpus_per_trial=None).cpus_per_trial is None

@@ -91,12 +91,12 @@ def test_rows_are_numbered_as_they_are_met_and_those_after_the_last_action_come_
     """Two episodes of two steps: 5, 7 then 7, 5 then, after the last action, 9, 5."""
     seen = distinct_rows(rollout_of([[5, 7], [7, 5], [9, 5]], [[0, 0], [0, 0]]))
     assert seen.rows.tolist() == [[5], [7], [9]] and seen.used == 2
-    assert seen.found.tolist() == [[0, 1], [1, 0], [2, 0]]
+    assert seen.row_of.tolist() == [[0, 1], [1, 0], [2, 0]]
 
 
 def test_the_same_observation_under_another_order_is_another_row():
     seen = distinct_rows(rollout_of([[5, 5], [5, 5]], [[0, 0]], ORDERS, [0, 1]))
-    assert len(seen.rows) == 2 and seen.found.tolist() == [[0, 1], [0, 1]]
+    assert len(seen.rows) == 2 and seen.row_of.tolist() == [[0, 1], [0, 1]]
     starts, active = np.empty(3, np.int64), np.empty(2 * 77, np.int64)
     bits_of_rows(seen.rows, 2, starts, active)
     for row, order in enumerate(ORDERS):
@@ -111,7 +111,7 @@ def test_advantages_are_summed_by_sign_within_a_row_and_action():
     returns = np.array([[1, 2], [3, 4], [5, 6.0]])
     seen = distinct_rows(rollout)
     starts, active, nothing = np.zeros(3, np.int64), np.empty(0, np.int64), np.empty((0, 145), np.bool_)
-    rows = aggregate(starts, active, nothing, seen.found, rollout.actions, advantages, returns, seen.used, 145)
+    rows = aggregate(starts, active, nothing, seen.row_of, rollout.actions, advantages, returns, seen.used, 145)
     assert rows.visits.tolist() == [5, 1] and rows.returns.tolist() == [1 + 2 + 3 + 5 + 6, 4]
     assert rows.squares.tolist() == [1 + 4 + 9 + 25 + 36, 16]
     assert rows.first_pair.tolist() == [0, 2, 3] and rows.action.tolist() == [3, 8, 3]

@@ -226,7 +226,7 @@ def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
             "--executor inline runs one trial at a time, --workers 2 asks for more",
         ),
         (["--ray-address", "auto"], "--ray-address and --cpus-per-trial need --executor ray"),
-        (["--executor", "ray", "--cpus-per-trial", "0"], "--cpus-per-trial must be at least 1, got 0"),
+        (["--executor", "ray", "--cpus-per-trial", "0"], "--cpus-per-trial must be a whole number, at least 1, got 0"),
         (["--executor", "ray", "--ray-address", "auto", "--workers", "2"], "--workers is for this machine"),
         (["--executor", "ray", "--ray-address", "ray://x:1"], "run fixfirst on a node of the cluster"),
         (["--executor", "slurm"], "--executor"),

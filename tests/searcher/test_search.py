@@ -335,7 +335,7 @@ def test_the_config_of_a_run_starts_the_same_search(searched, tmp_path):
         ),
         (["--preset", "fast"], "--preset must be one of sequential, hybrid, "),
         (["--inherit", "all"], "Invalid value for --inherit: must be one of last, nearest, best, none, got 'all'"),
-        (["--workers", "-1"], "--workers must be at least 0, got -1"),
+        (["--workers", "-1"], "--workers must be a whole number, at least 0, got -1"),
         (["--workers", "two"], "--workers"),
         (["--total-episodes", "0"], "--total-episodes must be at least 1, got 0"),
         (["--total-episodes", "3"], "--total-episodes 3 leaves 3 after the warm-up, less than one trial of 4 episodes"),

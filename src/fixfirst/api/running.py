@@ -21,9 +21,9 @@ from fixfirst.api.scheduling import make_scheduler
 from fixfirst.api.watch import write_replays
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game.simulator import compile_kernel
-from fixfirst.learner import driver, training
+from fixfirst.learner import driver
 from fixfirst.learner.tournament import train_in
-from fixfirst.learner.training_run import Begin
+from fixfirst.learner.training_run import Begin, check_trainable
 from fixfirst.policy import policy_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report, search_view
@@ -80,7 +80,7 @@ def train(
         if before is not None:
             return load_training(before)
     processes = arguments.check_int("workers", workers, 0)
-    training.check_trainable(resolved)
+    check_trainable(resolved)
     machine_code.announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
@@ -94,7 +94,7 @@ def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0
     """Go on with an interrupted training; it ends with the same files as one that was not interrupted."""
     parent, tested = _options(folder)
     config = TrainConfig.resolve({"cyborg": cyborg}, manifest.read_config(folder))
-    training.check_trainable(config)
+    check_trainable(config)
     machine_code.announce_compilation()
     return _run(config, folder, _starting_weights(config, parent), workers, tested, quiet)
 
@@ -262,7 +262,7 @@ def run_study(
 ) -> SearchRun | StudyRun:
     """Run the searches. What they need comes before the folder: without it there is nothing to begin."""
     for each in {config.training.game: config.training for config in configs}.values():
-        training.check_trainable(each)
+        check_trainable(each)
     machine_code.announce_compilation()
     compile_kernel()
     with jobs.interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt, quiet=quiet)) as scheduler:

@@ -20,7 +20,7 @@ from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
 from fixfirst.runs import setting_names
 from fixfirst.settings import ppo, resolve, tournament, training
-from fixfirst.settings.search import Exploitation
+from fixfirst.settings.exploitation import Exploitation
 
 if TYPE_CHECKING:
     from fixfirst.adapters.players import PolicyLike

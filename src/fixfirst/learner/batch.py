@@ -22,26 +22,26 @@ class DistinctInputs(NamedTuple):
 
     rows: np.ndarray  # [V, row words] uint64: V >= U, the last V - U were seen after the last action only
     used: int  # U
-    found: np.ndarray  # [T + 1, B] int64: the row of each step, and of what came after the last one
+    row_of: np.ndarray  # [T + 1, B] int64: the row of each step, and of what came after the last one
 
 
 def distinct_rows(rollout: Rollout, seed: int | None = None) -> DistinctInputs:
-    """Every row that was met once, in the order in which they were met; with a seed, those met before an action shuffled."""
+    """Return the distinct rows in the order of first visit; with a seed, those visited before an action are shuffled."""
     numbers, met = np.full(len(rollout.rows), -1, np.int64), np.empty(len(rollout.rows), np.int64)
-    found = np.empty(rollout.row_ids.shape, np.int64)
-    used, count = number_rows(np.ascontiguousarray(rollout.row_ids), numbers, met, found)
+    row_of = np.empty(rollout.row_ids.shape, np.int64)
+    used, count = number_rows(np.ascontiguousarray(rollout.row_ids), numbers, met, row_of)
     if seed is not None:
         keys, draws = np.empty(used, np.uint64), np.empty(used)
         chance_keys(seed, 0, keys)
         uniform(keys, 0, np.ones(used), draws)
         order = np.concatenate([np.argsort(draws, kind="stable"), np.arange(used, count)])
-        met[:count], found = met[order], np.argsort(order, kind="stable")[found]
-    return DistinctInputs(rollout.rows[met[:count]], used, found)
+        met[:count], row_of = met[order], np.argsort(order, kind="stable")[row_of]
+    return DistinctInputs(rollout.rows[met[:count]], used, row_of)
 
 
 @compiled
-def number_rows(before, numbers, met, found):
-    """Fill found [T + 1, B] with new numbers for those of before [T + 1, B], and met with the old ones in their order.
+def number_rows(before, numbers, met, row_of):
+    """Fill row_of [T + 1, B] with new numbers for those of before [T + 1, B], and met with the old ones in their order.
 
     numbers [M]: all -1. Returns how many were met before the last action, and how many in all.
     """
@@ -55,7 +55,7 @@ def number_rows(before, numbers, met, found):
                 numbers[old] = count
                 met[count] = old
                 count += 1
-            found[t, i] = numbers[old]
+            row_of[t, i] = numbers[old]
     return used, count
 
 
@@ -158,14 +158,14 @@ class UpdateBatch(NamedTuple):
 
 
 @compiled
-def aggregate(starts, active, allowed, found, actions, advantages, returns, used, num_actions):
-    """Rows of found [T + 1, B] (its last row is left out), actions, advantages and returns, all [T, B]."""
+def aggregate(starts, active, allowed, row_of, actions, advantages, returns, used, num_actions):
+    """Rows of row_of [T + 1, B] (its last row is left out), actions, advantages and returns, all [T, B]."""
     steps, episodes = actions.shape
     total = steps * episodes
     visits, sums, squares = np.zeros(used), np.zeros(used), np.zeros(used)
     for t in range(steps):
         for i in range(episodes):
-            row = found[t, i]
+            row = row_of[t, i]
             visits[row] += 1
             sums[row] += returns[t, i]
             squares[row] += returns[t, i] * returns[t, i]
@@ -174,12 +174,12 @@ def aggregate(starts, active, allowed, found, actions, advantages, returns, used
     begin = np.zeros(used + 1, np.int64)
     for row in range(used):
         begin[row + 1] = begin[row] + np.int64(visits[row])
-    place, ordered = begin[:-1].copy(), np.empty(total, np.int64)
+    cursor, ordered = begin[:-1].copy(), np.empty(total, np.int64)
     for t in range(steps):
         for i in range(episodes):
-            row = found[t, i]
-            ordered[place[row]] = t * episodes + i
-            place[row] += 1
+            row = row_of[t, i]
+            ordered[cursor[row]] = t * episodes + i
+            cursor[row] += 1
 
     first_pair, action = np.zeros(used + 1, np.int64), np.empty(total, np.int64)
     pair_visits, gain, loss = np.zeros(total), np.zeros(total), np.zeros(total)

@@ -103,9 +103,9 @@ class PPO:
         starts = np.empty(len(seen.rows) + 1, np.int64)
         active = np.empty(len(seen.rows) * self._inputs, np.int64)
         bits_of_rows(seen.rows, self._words, starts, active)
-        advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found], groups)
+        advantages, returns = targets(config, rewards, self.values(starts, active)[seen.row_of], groups)
         allowed = self.spec.allowed(seen.rows[: seen.used])
-        learned = seen.found, rollout.choices, advantages, returns, seen.used, self._actions
+        learned = seen.row_of, rollout.choices, advantages, returns, seen.used, self._actions
         rows = aggregate(starts, active, allowed, *learned)
         settings, stats = self.settings(entropy, progress), np.empty(5)
         moments = self._first.vector, self._second.vector

@@ -7,7 +7,6 @@ back from its checkpoint goes on with the same bytes.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -356,13 +355,3 @@ def _pooled(counts: repairs.Counts | None) -> float | None:
 def _share(hits: np.ndarray, trials: np.ndarray) -> float | None:
     total = trials.sum()
     return float(hits.sum() / total) if total else None
-
-
-def check_trainable(config: TrainConfig) -> None:
-    """Raise what would keep a training from beginning: an extra or CybORG is not there, or is not what the config says."""
-    if config.tensorboard and find_spec("tensorboard") is None:
-        raise errors.ConfigError(
-            "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
-        )
-    if config.game.backend == "cyborg":
-        make_world(config.game, 1).close()

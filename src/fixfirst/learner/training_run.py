@@ -1,16 +1,20 @@
-"""One training of a defender in its folder, with its logs."""
+"""One training of a defender in its folder, with its logs; and whether there is what it needs."""
 
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+from fixfirst.base import errors
 from fixfirst.learner.driver import Driver
 from fixfirst.learner.training import Training
+from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Weights
 from fixfirst.runs import rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.tensorboard import TensorBoard
+from fixfirst.settings.training import TrainConfig
 
 Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
 Tell = Callable[[Message], None]
@@ -47,3 +51,13 @@ def train_on(
                 board.add(update.row)
                 tell(update.row)
         return not run.interrupted
+
+
+def check_trainable(config: TrainConfig) -> None:
+    """Raise what would keep a training from beginning: an extra or CybORG is not there, or is not what the config says."""
+    if config.tensorboard and find_spec("tensorboard") is None:
+        raise errors.ConfigError(
+            "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
+        )
+    if config.game.backend == "cyborg":
+        make_world(config.game, 1).close()

@@ -111,10 +111,10 @@ class LeaderboardScore(tables.Tabular):
 
     def table(self) -> tables.Table:
         """Return a row per column of the leaderboard, and one for the total."""
-        found, total = Evaluations(self.columns).table(), self.total
-        names = dict.fromkeys(found.columns) | {"red_agent": "total", "variant": self.columns[0].variant}
-        names |= {"episodes": sum(self.columns[place].episodes for place in range(len(LEADERBOARD_REDS)))}
-        return tables.Table(found.columns, (*found.rows, tuple((names | total._asdict()).values())), found.shown)
+        columns, total = Evaluations(self.columns).table(), self.total
+        names = dict.fromkeys(columns.columns) | {"red_agent": "total", "variant": self.columns[0].variant}
+        names |= {"episodes": sum(column.episodes for column in self.columns[: len(LEADERBOARD_REDS)])}
+        return replace(columns, rows=(*columns.rows, tuple((names | total._asdict()).values())))
 
     def tables(self) -> list[tables.Table]:
         """Return the leaderboard as the challenge shows it, with the published rows."""

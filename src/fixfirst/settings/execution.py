@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from fixfirst.base import arguments
 from fixfirst.base.errors import ConfigError
 
 
@@ -23,20 +24,15 @@ class Execution:
     """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
 
     def __post_init__(self) -> None:
-        cpus = 1 if self.cpus_per_trial is None else self.cpus_per_trial
-        for name, value in (("--workers", self.workers), ("--cpus-per-trial", cpus)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ConfigError(f"{name} must be a whole number, got {value!r}")
+        arguments.check_int("--workers", self.workers, 0)
+        if self.cpus_per_trial is not None:
+            arguments.check_int("--cpus-per-trial", self.cpus_per_trial)
         texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
         if not texts or self.executor not in (None, "inline", "process", "ray"):
             raise ConfigError(f"unknown executor {self.executor!r} or Ray address {self.ray_address!r}")
-        if self.workers < 0:
-            raise ConfigError(f"--workers must be at least 0, got {self.workers}")
         if self.executor == "inline" and self.workers > 1:
             raise ConfigError(f"--executor inline runs one trial at a time, --workers {self.workers} asks for more")
         if self.executor != "ray" and (self.ray_address, self.cpus_per_trial) != (None, None):
             raise ConfigError("--ray-address and --cpus-per-trial need --executor ray")
-        if self.cpus_per_trial is not None and self.cpus_per_trial < 1:
-            raise ConfigError(f"--cpus-per-trial must be at least 1, got {self.cpus_per_trial}")
         if self.workers and self.ray_address not in (None, "local"):
             raise ConfigError("--workers is for this machine; how many trials run on a Ray cluster follows from its CPUs")

@@ -21,18 +21,13 @@ from fixfirst.settings.presets import PRESETS, check_preset
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
-# By setting: under which condition it has an effect, in words and as a test of a config.
-Needs = Mapping[str, tuple[str, Callable[[Any], bool]]]
+# In words, what settings need to have an effect, a test of it, and their names. The first line with a name counts.
+Needs = tuple[tuple[str, Callable[[Any], bool], str], ...]
 
 
 def flag(name: str) -> str:
     """Return a setting as it is typed: --n-envs."""
     return "--from" if name == "from_policy" else f"--{name.replace('_', '-')}"
-
-
-def needs(words: str, holds: Callable[[Any], bool], names: str) -> Needs:
-    """Say that the settings of these names, with spaces between them, have an effect only where a condition holds."""
-    return dict.fromkeys(names.split(), (words, holds))
 
 
 class NamedSettings(arguments.Settings):
@@ -67,7 +62,7 @@ def _check_size(name: str, value: Any) -> None:
 class Resolvable(NamedSettings):
     """Settings that come from several places, with the presets' values where none of them says anything."""
 
-    needs: ClassVar[Needs] = EMPTY
+    needs: ClassVar[Needs] = ()
 
     @classmethod
     def defaults_of(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,8 +106,10 @@ class Resolvable(NamedSettings):
         except ValidationError as error:  # one ConfigError that names the setting as it is typed, and what came
             raise arguments.first_problem(error, lambda path: flag(path[0]) if path else "") from None
         defaults = {name: field.get_default() for name, field in cls.model_fields.items()} | cls.defaults_of(values) | usual
-        for name, (words, holds) in cls.needs.items():
-            if name in {**given, **file} and not holds(config) and getattr(config, name) != defaults[name]:
+        needs = {name: (words, holds) for words, holds, names in reversed(cls.needs) for name in names.split()}
+        for name in [name for name in (*file, *given) if name in needs]:
+            words, holds = needs[name]
+            if not holds(config) and getattr(config, name) != defaults[name]:
                 raise errors.ConfigError(f"{flag(name)} has no effect here: it needs {words}")
         return config
 

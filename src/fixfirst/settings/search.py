@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fixfirst.base import arguments, errors, seeds
+from fixfirst.base import errors, seeds
 from fixfirst.game.red_agents import names_listed
 from fixfirst.game.scenario_names import scenarios_listed
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.settings import presets, resolve, training
 from fixfirst.settings.budget import DROP_SHARE, FEWEST_REPLICATES, MOST_REPLICATES, PER_REPLICATE, Budget
+from fixfirst.settings.exploitation import Exploitation
 from fixfirst.settings.training import TrainConfig
 
 Inherit = Literal["last", "nearest", "best", "none"]
@@ -42,28 +43,6 @@ SHOWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({**SHARED_DEFAULTS, **TRIAL
 # Meander holds machines of all unit types but one: more orders differ, and prices settle later than against B_line.
 EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
-# With less, prices against attackers that adapt say how far the training of either side is, not what an order is worth.
-LEAST_ATTACK, LEAST_UPDATES = 1_000, 30
-
-
-class Exploitation(arguments.Settings):
-    """How prices against an attacker who adapts are measured, after the search (`exploiting.py`)."""
-
-    exploit: bool = Field(
-        False,
-        description="Price orders against attackers that adapt, too.",
-    )
-    exploit_rounds: int = Field(
-        2, ge=0, description="How often defenders then learn against attackers that answer them; 0: they stay as they are."
-    )
-    exploit_episodes: int = Field(
-        2_000, ge=50, description="Training episodes of an attacker from each start; the best goes on for twice as many."
-    )
-    exploit_updates: int = Field(60, ge=1, description="Updates of a defender in a round against attackers.")
-    exploit_replicates: int = Field(
-        3, ge=1, description="Replicates that are attacked, at most; with fewer than 3 there are no intervals."
-    )
-    exploit_test_episodes: int = Field(1_000, ge=2, description="Fresh episodes on which the best attacker is played.")
 
 
 class SearchConfig(training.PlayerSettings, Exploitation):
@@ -146,24 +125,24 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     test_episodes: int = Field(1_000, ge=2, description="Held-out episodes each trained policy is judged on.")
     log_episodes: bool = Field(False, description="Write one row per training episode to episodes.csv.")
 
-    needs: ClassVar[resolve.Needs] = {
-        **training.PlayerSettings.needs,
-        **resolve.needs(
+    needs: ClassVar[resolve.Needs] = (
+        (
             "--separate",
             lambda c: c.separate,
             "n_workflows inherit warmup_episodes max_episodes round_size test_episodes log_episodes tensorboard "
             "initial_logit_scale gate_rule compliance_threshold gate_episodes min_judged min_repairs min_episodes "
             "stop_when_compliant",
         ),
-        **resolve.needs(
+        (
             "a search without --separate",
             lambda c: not c.separate,
             "replicates trainings rounds round_orders base_episodes watch_episodes selection_episodes measure_episodes "
             "margin exploit",
         ),
-        **resolve.needs("--exploit", lambda c: c.exploit, " ".join({*Exploitation.model_fields} - {"exploit"})),
-        **resolve.needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
-    }
+        ("--exploit", lambda c: c.exploit, " ".join(name for name in Exploitation.model_fields if name != "exploit")),
+        ("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
+        *training.PlayerSettings.needs,
+    )
 
     @classmethod
     def defaults_of(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,11 +155,8 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     def _usual_values(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
             return values
-        named = values.get("workflow")
-        order = (
-            {"workflow": training.NONE} if isinstance(named, str) and named == training.ALL else {}
-        )  # which of all, the strategy will say
-        return {**cls.defaults_of(values), **values, **order}
+        chosen = isinstance(order := values.get("workflow"), str) and order == training.ALL  # by the strategy, of all
+        return {**cls.defaults_of(values), **values, **({"workflow": training.NONE} if chosen else {})}
 
     @field_validator("replicates")
     @classmethod
@@ -274,8 +250,7 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     @property
     def exploits_long(self) -> bool:
         """Is there enough training of both sides for prices against attackers that adapt to mean something?"""
-        adapted = not self.exploit_rounds or self.exploit_updates >= LEAST_UPDATES
-        return self.budget.is_long and self.exploit_episodes >= LEAST_ATTACK and adapted
+        return self.budget.is_long and self.adapts_long
 
     @property
     def next_budget(self) -> int:

@@ -22,7 +22,7 @@ from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.settings.ppo import PPOConfig
 from fixfirst.settings.presets import LEAGUE, PRESETS, check_preset
-from fixfirst.settings.resolve import Needs, Resolvable, flag, needs
+from fixfirst.settings.resolve import Needs, Resolvable, flag
 from fixfirst.settings.tournament import FIND, TournamentConfig
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
@@ -98,29 +98,29 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Tourn
     checkpoint_every: int = Field(50, ge=1, description="Updates between two checkpoints.")
     tensorboard: bool = Field(False, description="Write TensorBoard events; needs pip install 'fixfirst[tensorboard]'.")
 
-    needs: ClassVar[Needs] = {
-        **needs("--lr-schedule linear", lambda c: c.lr_schedule == "linear", "lr_final"),
-        **needs("a linear schedule", lambda c: "linear" in (c.lr_schedule, c.entropy_schedule), "settle"),
-        **needs("--returns gae", lambda c: c.returns == "gae", "gae_lambda bootstrap"),
-        **needs("--backend cyborg", lambda c: c.backend == "cyborg", "cyborg"),
-        **needs("--keep penalty or delta", lambda c: c.keep in ("penalty", "delta"), "alignment_lambda"),
-        **needs("--keep penalty", lambda c: c.keep == "penalty", "alignment_adaptive alignment_target alignment_explore"),
-        **needs(
+    needs: ClassVar[Needs] = (
+        ("--lr-schedule linear", lambda c: c.lr_schedule == "linear", "lr_final"),
+        ("a linear schedule", lambda c: "linear" in (c.lr_schedule, c.entropy_schedule), "settle"),
+        ("--returns gae", lambda c: c.returns == "gae", "gae_lambda bootstrap"),
+        ("--backend cyborg", lambda c: c.backend == "cyborg", "cyborg"),
+        ("--keep penalty or delta", lambda c: c.keep in ("penalty", "delta"), "alignment_lambda"),
+        ("--keep penalty", lambda c: c.keep == "penalty", "alignment_adaptive alignment_target alignment_explore"),
+        (
             "--keep penalty and --alignment-adaptive",
             lambda c: c.keep == "penalty" and c.alignment_adaptive,
             "alignment_rate alignment_limit",
         ),
-        **needs("--gate-rule bound", lambda c: c.gate_rule == "bound", "min_judged"),
-        **needs("--gate-rule latest", lambda c: c.gate_rule == "latest", "min_repairs"),
-        **needs("--entrants 2 or more", lambda c: c.entrants > 1, "start_episodes"),
-        **needs(
+        ("--gate-rule bound", lambda c: c.gate_rule == "bound", "min_judged"),
+        ("--gate-rule latest", lambda c: c.gate_rule == "latest", "min_repairs"),
+        ("--entrants 2 or more", lambda c: c.entrants > 1, "start_episodes"),
+        (
             "--opening find",
             lambda c: c.finds_opening,
             "seek_episodes halving_rounds finalists final_episodes finalists_kept",
         ),
-        **needs("--opening", lambda c: c.opening != NONE, "opening_episodes"),
-        **needs("--opening and --opening-episodes", lambda c: c.finishing_episodes > 0, "opening_rate"),
-    }
+        ("--opening", lambda c: c.opening != NONE, "opening_episodes"),
+        ("--opening and --opening-episodes", lambda c: c.finishing_episodes > 0, "opening_rate"),
+    )
 
     @model_validator(mode="after")
     def _makes_sense_alone(self) -> "PlayerSettings":
@@ -173,15 +173,15 @@ class TrainConfig(PlayerSettings):
 
     total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
 
-    needs: ClassVar[Needs] = {
-        **needs("--workflow", lambda c: c.workflow != NONE, "keep rule count_foothold idle initial_logit_scale"),
-        **needs(
+    needs: ClassVar[Needs] = (
+        ("--workflow", lambda c: c.workflow != NONE, "keep rule count_foothold idle initial_logit_scale"),
+        (
             "--workflow with one order",
             lambda c: c.workflow not in (NONE, ALL),
             "gate_rule compliance_threshold gate_episodes min_episodes stop_when_compliant",
         ),
-        **PlayerSettings.needs,
-    }
+        *PlayerSettings.needs,
+    )
 
     @model_validator(mode="after")
     def _can_be_trained(self) -> "TrainConfig":
