@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
-from fixfirst.searcher.strategy import Strategy, StrategyConfig, TrialOutcome, _Status
+from fixfirst.searcher.strategy import Strategy, StrategyConfig
 from fixfirst.stats.ranking import rank
 
 WORKFLOWS = tuple(all_workflows(FIVE_TYPES))
@@ -102,8 +102,8 @@ def run_strategy(name, evaluate, seed, evaluations, strategy=None):
     strategy = strategy or Strategy(StrategyConfig(name=name, seed=seed))
     for count in range(1, evaluations + 1):
         (choice,) = strategy.ask()
-        strategy.tell(choice.workflow, TrialOutcome.compliant(evaluate(choice.workflow.number), NOISE))
-        yield strategy.best().workflow.number if count in CHECKPOINTS else None
+        strategy.tell(choice.workflow, evaluate(choice.workflow.number), NOISE)
+        yield strategy.best().number if count in CHECKPOINTS else None
 
 
 def run_tpe(evaluate, seed, evaluations):
@@ -141,9 +141,8 @@ def regrets(method, family, function, start, verdicts):
 
 def judge(strategy, values):
     """(the best tried order may be the best, a winner is declared, it is not the best tried order) of a final ranking."""
-    told = [(w, o.mean_return, o.standard_error) for w, o in strategy.told if o.status is _Status.COMPLIANT]
-    ranking = rank(*zip(*told, strict=True))
-    best = max(values[workflow.number] for workflow, _, _ in told)
+    ranking = rank(*zip(*strategy.returns, strict=True))
+    best = max(values[workflow.number] for workflow, _, _ in strategy.returns)
     holds = any(values[workflow.number] == best for workflow in ranking.maybe_best)
     winner = ranking.winner
     return holds, winner is not None, winner is not None and values[winner.number] < best

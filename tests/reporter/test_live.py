@@ -14,6 +14,7 @@ from fixfirst.reporter.live import ProgressLine, sparkline
 from fixfirst.reporter.search_view import SearchView
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.searcher.jobs import Measured
+from fixfirst.searcher.strategy import Choice
 
 
 def test_a_sparkline_shows_each_value_or_the_mean_of_its_share_and_a_terrible_start_does_not_flatten_the_rest():
@@ -37,8 +38,8 @@ def watch(searches, *, quiet=False):
         for search in searches:
             view.progress(search, WARMUP_KEY, update(50))
             number = len(search.trials)
-            best = SimpleNamespace(mean=-14.04, std=1.0, ucb=-12.04)
-            view.chosen(search, number, SimpleNamespace(workflow=ORDERS[number], how="ucb", top=(best,)))
+            believed = SimpleNamespace(mean=-14.04, std=1.0)
+            view.chosen(search, number, Choice(ORDERS[number], "ucb", 2.0, {ORDERS[number]: believed}))
             view.progress(search, number, f"trial {number}: its worker is gone; trying again")
             search.trials.append(trial(number, -14.0))
             view.recorded(search, search.trials[-1])
@@ -97,7 +98,7 @@ def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_
     for search in searches:
         view.begin(search)
         view.progress(search, WARMUP_KEY, update(50))
-    view.chosen(searches[1], 0, SimpleNamespace(workflow="user > op_host", how="random", top=()))
+    view.chosen(searches[1], 0, Choice("user > op_host", "random"))
     clock.s += 1
     view.progress(searches[1], 0, update(10))
     bar, *rest = picture(view)

@@ -49,7 +49,7 @@ from fixfirst.runs.rows import ChoiceRow, EpisodeRow, SessionRow, Status, Trial,
 from fixfirst.runs.sessions import status
 from fixfirst.searcher import jobs as searcher_jobs
 from fixfirst.searcher.published import PublishedSearch
-from fixfirst.searcher.strategy import NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome
+from fixfirst.searcher.strategy import Strategy, StrategyConfig
 from fixfirst.searcher.study import begin_study, open_search, run_searches
 from fixfirst.settings.search import search_config
 
@@ -232,15 +232,16 @@ def test_every_choice_can_be_redone_from_the_ledger(searched):
         )
         for trial in trials[:first]:
             numbers = float(trial["return_mean"]), float(trial["return_se"])
-            accepted = trial["status"] == "accepted"
-            strategy.tell(by_name[trial["workflow"]], TrialOutcome.compliant(*numbers) if accepted else NON_COMPLIANT)
+            mean, error = numbers if trial["status"] == "accepted" else (None, 0.0)
+            strategy.tell(by_name[trial["workflow"]], mean, error)
         logged = [choice for choice in choices if int(choice["round"]) == first]
         for choice, row in zip(strategy.ask(len(logged)), logged, strict=True):
             assert (str(choice.workflow), choice.how) == (row["workflow"], row["how"])
-            for place, candidate in enumerate(choice.top, start=1):
-                assert row[f"top{place}_workflow"] == str(candidate.workflow)
-                for number in ("ucb", "mean", "std"):
-                    assert float(row[f"top{place}_{number}"]) == pytest.approx(getattr(candidate, number), abs=1e-6)
+            for place, (workflow, belief) in enumerate(choice.top.items(), start=1):
+                assert row[f"top{place}_workflow"] == str(workflow)
+                numbers = {"ucb": choice.ucb(workflow), "mean": belief.mean, "std": belief.std}
+                for name, number in numbers.items():
+                    assert float(row[f"top{place}_{name}"]) == pytest.approx(number, abs=1e-6)
 
 
 def test_best_holds_the_policy_of_the_rankings_first_order(searched):

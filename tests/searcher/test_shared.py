@@ -21,7 +21,7 @@ from fixfirst.runs.csv_logs import read_rows
 from fixfirst.runs.rows import ValueRow
 from fixfirst.searcher.choosing import turns
 from fixfirst.searcher.shared import worst_shortfall
-from fixfirst.searcher.strategy import Strategy, StrategyConfig, TrialOutcome
+from fixfirst.searcher.strategy import Strategy, StrategyConfig
 from fixfirst.searcher.study import begin_study, run_searches
 from fixfirst.settings.search import search_config
 
@@ -268,7 +268,7 @@ def test_host_orders_are_chosen_without_listing_them():
     assert strategy.num_orders == 3_628_800 and len(set(asked)) == 4
     assert all(workflow.order[-3:] == (0, 5, 6) for workflow in asked)
     for number, workflow in enumerate(asked):
-        strategy.tell(workflow, TrialOutcome.compliant(-14.0 - number, 0.1))
+        strategy.tell(workflow, -14.0 - number, 0.1)
     (best,) = strategy.ask(1)
     assert best.workflow.order[-3:] == (0, 5, 6)
 

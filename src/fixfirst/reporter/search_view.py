@@ -101,8 +101,8 @@ class SearchView(ProgressLine):
         watched.orders[number] = str(choice.workflow)
         reason = str(choice.how)
         if choice.top:
-            best = choice.top[0]
-            reason = f"expects {best.mean:.1f} ± {best.std:.1f}, so at best {best.ucb:.1f}"
+            best = choice.top[choice.workflow]
+            reason = f"expects {best.mean:.1f} ± {best.std:.1f}, so at best {choice.ucb(choice.workflow):.1f}"
         self._event(watched, f"trial {number}: {choice.workflow} ({reason})")
 
     def round_begins(self, search: "SharedSearch", number: int, choices: "Sequence[Choice]") -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from fixfirst.base import seeds
 from fixfirst.orders.order import Workflow
 from fixfirst.runs.rows import ChoiceRow
-from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome, neighbours
+from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, neighbours
 from fixfirst.settings.search import SearchConfig
 from fixfirst.stats import pricing
 
@@ -36,7 +36,7 @@ def choose_round(
     if tried:
         ses, _ = pricing.standard_errors(values - values.mean(axis=1, keepdims=True), _LEAST_SPREAD)
         for workflow, mean, error in zip(tried, values.mean(axis=0), ses, strict=True):
-            strategy.tell(workflow, TrialOutcome.compliant(float(mean), float(error)))
+            strategy.tell(workflow, float(mean), float(error))
     if config.strategy == "together":
         return [Choice(workflow, "together") for workflow in strategy.all_orders()]
     count = min(config.round_orders, strategy.num_orders)
@@ -81,8 +81,8 @@ def turns(chosen: Sequence[Workflow], tried: Sequence[Workflow], values: np.ndar
 def choice_row(number: int, first: int, choice: Choice) -> ChoiceRow:
     """Return a choice with what the strategy believed. number: of the trial; first: of its round."""
     beliefs: dict[str, Any] = {"workflow": str(choice.workflow)}
-    for rank, candidate in enumerate(choice.top, start=1):
-        numbers = {name: getattr(candidate, name) for name in ("ucb", "mean", "std")}
+    for rank, (workflow, belief) in enumerate(choice.top.items(), start=1):
+        numbers = {"ucb": choice.ucb(workflow), "mean": float(belief.mean), "std": float(belief.std)}
         beliefs |= numbers if rank == 1 else {}
-        beliefs |= {f"top{rank}_{name}": value for name, value in {"workflow": str(candidate.workflow), **numbers}.items()}
+        beliefs |= {f"top{rank}_{name}": value for name, value in {"workflow": str(workflow), **numbers}.items()}
     return ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **beliefs)

@@ -228,7 +228,7 @@ NOISE_FLOOR = 1e-6  # smallest noise variance, standardised: keeps K positive de
 
 
 class Belief(NamedTuple):
-    """What is believed about m candidates, in the unit of the returns."""
+    """What is believed about m candidates, in the unit of the returns; about one, without an axis."""
 
     mean: np.ndarray  # [m] float64
     std: np.ndarray  # [m] float64, of the true return (without evaluation noise)

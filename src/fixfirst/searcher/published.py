@@ -22,7 +22,7 @@ from fixfirst.runs.tensorboard import TensorBoard
 from fixfirst.searcher.choosing import choice_row
 from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.search import View
-from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome
+from fixfirst.searcher.strategy import Strategy, StrategyConfig
 from fixfirst.searcher.trial_job import TrialJob, run_trial
 from fixfirst.settings.search import SearchConfig
 from fixfirst.stats import across_seeds
@@ -125,10 +125,8 @@ class PublishedSearch:
         """Add a trial, and tell the strategy."""
         self.trials.append(trial)
         self.__dict__.pop("standings", None)
-        outcome = {rows.Status.NON_COMPLIANT: NON_COMPLIANT, rows.Status.FAILED: FAILED}.get(trial.status)
-        if outcome is None:
-            outcome = TrialOutcome.compliant(trial.earned, trial.return_se or 0.0)
-        self.strategy.tell(self.workflow_of(trial), outcome)
+        mean = trial.earned if trial.accepted else None
+        self.strategy.tell(self.workflow_of(trial), mean, trial.return_se or 0.0)
 
     def table(self) -> tables.Table:
         """Return a row per order that passed the gate, the best first."""
