@@ -33,7 +33,7 @@ PUBLIC = {
     "policy.memory": "MemoryScheme",
     "policy.red_file": "RedPolicy load_red",
     "adapters.agents": "Agent",
-    "cyborg.world": "LearnedRed",
+    "cyborg.learned_red": "LearnedRed",
     "adapters.envs": "Cage2 CyborgVecEnv Remember VecCage2 make_vec",
     "settings.training": "TrainConfig make_config",
     "settings.search": "SearchConfig search_config",

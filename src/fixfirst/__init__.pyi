@@ -42,7 +42,7 @@ from fixfirst.base.errors import (
     WorkflowError as WorkflowError,
     WorldError as WorldError,
 )
-from fixfirst.cyborg.world import LearnedRed as LearnedRed
+from fixfirst.cyborg.learned_red import LearnedRed as LearnedRed
 from fixfirst.game.game_config import Game as Game
 from fixfirst.game.own_agents import red_agent as red_agent
 from fixfirst.game.scenario import CAGE2 as CAGE2, Scenario as Scenario

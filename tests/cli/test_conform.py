@@ -41,7 +41,7 @@ def test_conform_shows_the_first_mismatch_in_full_and_exits_1(tmp_path, capsys):
     assert document["mismatches"] == 1 and document["first_mismatch"]["host"] == "User1"
 
 
-@pytest.mark.parametrize(("content", "says"), [(None, "no such file"), ("", "holds no episodes"), ('{"id": 1}', "no field")])
+@pytest.mark.parametrize(("content", "says"), [(None, "No such file"), ("", "holds no episodes"), ('{"id": 1}', "no field")])
 def test_a_file_that_is_no_recording_is_one_line_and_exit_code_2(tmp_path, capsys, content, says):
     path = tmp_path / "bad.jsonl"
     if content is not None:

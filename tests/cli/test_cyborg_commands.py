@@ -13,8 +13,9 @@ from processes import children, eventually, gone
 from searches import wait_for
 
 from fixfirst.cli import main
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, identify
-from fixfirst.cyborg.conformance import read_episodes
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
+from fixfirst.cyborg.identity import identify
+from fixfirst.cyborg.recordings import read_episodes
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")

@@ -3,14 +3,11 @@
 The first half needs no CybORG. The rest runs when FIXFIRST_CYBORG names a checkout.
 """
 
-import gzip
-import json
 import os
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,26 +15,23 @@ from cage2 import HOST_ID
 
 import fixfirst as ff
 from fixfirst.base.errors import CyborgError
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, CyborgGame, facts_of_variant, find_cyborg, identify, load_cyborg
-from fixfirst.cyborg.conformance import ReplayReport, check_file, read_episodes
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
+from fixfirst.cyborg.conformance import ReplayReport, check_file
+from fixfirst.cyborg.cyborg_game import CyborgGame
+from fixfirst.cyborg.identity import facts_of_variant, identify
 from fixfirst.cyborg.recorder import Recording, record
+from fixfirst.cyborg.recordings import read_episodes
 from fixfirst.game import parts
-from fixfirst.game.base_world import pack
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.simulator import World
 from fixfirst.game.state import RedAgent
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
 from fixfirst.play.worlds import make_world
-from fixfirst.policy.scripts import DEFENDERS
 from fixfirst.reporter.episodes import describe_episode
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")
-
-
-# ---------------------------------------------------------------- without CybORG
 
 
 def test_a_folder_without_cyborg_is_told_with_the_commands_to_get_it(tmp_path, monkeypatch):
@@ -89,7 +83,7 @@ assert list(answers()) == list(answers()) == before and len(before) == 26
 
 def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
     game = CyborgGame.__new__(CyborgGame)
-    game._red_agents = (None,) * len(RedAgent)
+    game._red_agents = {}
     with pytest.raises(CyborgError, match="CybORG has no red agent 'meander'"):
         game.reset(RedAgent.MEANDER, [0])
 
@@ -99,52 +93,19 @@ def test_the_facts_asked_for_tell_all_variants_apart():
     assert len(set(facts)) == len(parts.VARIANTS)
 
 
-def test_packed_observations_are_those_of_the_kernel():
-    world = World(Game(red_agent="meander"), 50)
-    world.reset(0)
-    for actions in np.random.default_rng(0).integers(0, 145, (30, 50)):
-        world.step(actions)
-        assert np.array_equal(pack(world.observations), world.packed_obs)
-
-
-@pytest.mark.parametrize("name", DEFENDERS)
-def test_every_simple_defender_gives_valid_actions(name):
-    choose = DEFENDERS[name](CAGE2, 3, np.random.default_rng(0))
-    for obs in np.random.default_rng(1).integers(0, 2, (20, 3, 52)):
-        actions = choose(obs)
-        assert actions.shape == (3,) and actions.min() >= 0 and actions.max() < 145
-
-
-@pytest.mark.parametrize(("pid_reused", "coincidence"), [(6, True), (7, False)])
-def test_a_difference_after_a_process_id_came_back_is_a_coincidence_and_one_before_it_a_mismatch(
-    tmp_path, pid_reused, coincidence
-):
-    """A recording whose reward differs in step 6."""
-    with gzip.open(Path(__file__).parent.parent / "conformance" / "b_line.jsonl.gz", "rt") as lines:
-        episode = json.loads(next(lines)) | {"pid_reused": pid_reused}
-    episode["steps"][5][4] -= 1
-    path, report = tmp_path / "pid.jsonl", ReplayReport()
-    path.write_text(json.dumps(episode) + "\n")
-    check_file(path, report)
-    assert (len(report.coincidences), len(report.mismatches)) == ((1, 0) if coincidence else (0, 1))
-
-
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
         ({"policy": "fly"}, "unknown policy 'fly'"),
         ({"episodes": 0}, "episodes must be a whole number"),
         ({"red_agent": "blue"}, "unknown red agent 'blue'"),
-        ({"seed": -1}, "a seed must be in"),
+        ({"seed": -1}, "seed must be in"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused_before_anything_starts(tmp_path, setting, says):
     with pytest.raises(ff.FixfirstError, match=says):
         record(tmp_path, tmp_path / "x.jsonl", Recording(**setting))
     assert list(tmp_path.iterdir()) == []
-
-
-# ---------------------------------------------------------------- with CybORG
 
 
 @needs_cyborg
@@ -224,7 +185,7 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
     """Random actions against both agents: the costs of every turn sum to CybORG's reward, and a placed decoy is there."""
     game = Game(red_agent="b_line:0.5,meander:0.5", variant=None, max_steps=60, backend="cyborg")
     played = play(make_baseline("random"), game, episodes=8, seed=0, purpose="test", keep_turns=True)
-    decoys = next(variant.decoys for variant in parts.VARIANTS if variant.name == played.variant)
+    decoys = CAGE2.by_variant[parts.VARIANT_ID[played.variant]].decoys
     placed, verbs = 0, set()
     for number in range(8):
         for step in describe_episode(played, "", number)["steps"][1:]:
@@ -248,26 +209,26 @@ def test_importing_cyborg_makes_no_noise():
     assert run.stdout == run.stderr == ""
 
 
-def quietly(text):
-    """Says nothing of how far a recording is."""
+def recorded(path, num_workers=None, **settings):
+    """Record CybORG quietly, replay what was recorded, and return both reports."""
+    report = ReplayReport()
+    summary = record(find_cyborg(), path, Recording(**settings), num_workers=num_workers, say=lambda text: None)
+    check_file(path, report)
+    return summary, report
 
 
 @needs_cyborg
 @pytest.mark.parametrize("green", [False, True])
 def test_fresh_recordings_replay_without_a_mismatch(tmp_path, green):
-    path, report = tmp_path / "fresh.jsonl.gz", ReplayReport()
-    summary = record(find_cyborg(), path, Recording(episodes=9, steps=60, seed=5, green=green), say=quietly)
-    assert summary.steps == 540 and summary.cyborg.variant == next(read_episodes(path)).variant
-    check_file(path, report)
-    assert report.steps == 540 and report.mismatches == []
+    summary, report = recorded(tmp_path / "fresh.jsonl.gz", episodes=9, steps=60, seed=5, green=green)
+    assert summary.steps == report.steps == 540 and report.mismatches == []
+    assert summary.cyborg.variant == next(read_episodes(tmp_path / "fresh.jsonl.gz")).variant
 
 
 @needs_cyborg
 def test_recordings_of_a_learned_attacker_against_a_policy_replay_without_a_mismatch(tmp_path):
-    path, report = tmp_path / "learned.jsonl.gz", ReplayReport()
-    recording = Recording(episodes=4, steps=40, red_agent="noise:0.5,two-fronts:0.5", policy="guardian")
-    record(find_cyborg(), path, recording, say=quietly)
-    check_file(path, report)
+    attackers = {"red_agent": "noise:0.5,two-fronts:0.5", "policy": "guardian"}
+    _, report = recorded(tmp_path / "learned.jsonl", episodes=4, steps=40, **attackers)
     assert report.steps == 160 and report.mismatches == []
 
 
@@ -285,18 +246,17 @@ def test_a_learned_attacker_on_cyborg_tells_what_it_believes():
 
 @needs_cyborg
 def test_a_recording_is_the_same_for_any_number_of_processes(tmp_path):
-    files = [tmp_path / f"{n}.jsonl" for n in (1, 2)]
-    for n, file in enumerate(files, start=1):
-        record(find_cyborg(), file, Recording(episodes=3, steps=15), num_workers=n, say=quietly)
-    assert files[0].read_bytes() == files[1].read_bytes()
+    for workers in (1, 2):
+        recorded(tmp_path / f"{workers}.jsonl", workers, episodes=3, steps=15)
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
 
 
 FORCE_PID = """
 import json, sys
 from pathlib import Path
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
+from fixfirst.cyborg.identity import variant_of
 from fixfirst.cyborg.recorder import Recorder, Recording
-from fixfirst.cyborg.checkout import variant_of
 cyborg = load_cyborg(find_cyborg())
 host_module = cyborg.module("Simulator.Host")
 add = host_module.Host.add_process

@@ -288,6 +288,15 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
         Scenario.from_document(document, "x")
 
 
+def test_images_are_read_as_cyborg_writes_them(tmp_path):
+    """Aliases of single values, and one property as a word: its own image files have both."""
+    (tmp_path / "images.yaml").write_text("Web: {path: web}\n")
+    text = yaml.safe_dump({"Test_Host": put(OWN, "Processes/1/Properties", "rfi")})
+    text = text.replace("Username: root", "Username: &who root", 1).replace("Username: root", "Username: *who")
+    (tmp_path / "web.yaml").write_text(text)
+    assert "*who" in text and not ImageFolder(tmp_path)["Web"].services[1].immune
+
+
 MAIL = {"PID": 9, "Process Name": "smtp", "Username": "root", "Connections": [{"local_port": 25}]}
 
 

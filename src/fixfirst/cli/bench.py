@@ -14,6 +14,7 @@ from fixfirst.adapters.envs import VecCage2
 from fixfirst.base import errors
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout
+from fixfirst.cyborg.cyborg_game import CyborgGame
 from fixfirst.game import scenario_names, state
 from fixfirst.game.scenario import CAGE2, Scenario
 
@@ -45,7 +46,7 @@ def bench_command(
         if folder is not None:
             plain = checkout.load_cyborg(folder)
             with checkout.scenario_file(plain, played) as file:
-                other = checkout.CyborgGame(plain, scenario=played, file=file)
+                other = CyborgGame(plain, scenario=played, file=file)
                 begin = partial(other.reset, state.RedAgent[red.upper()], [0, 0, 0])
                 rates["CybORG"] = _rate(begin, other.env.step, played)
     if as_json:

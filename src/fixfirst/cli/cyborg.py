@@ -13,6 +13,7 @@ from fixfirst import __version__
 from fixfirst.base import compile as machine_code, errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout, conformance, recorder
+from fixfirst.cyborg.identity import identify
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter import screen
@@ -73,7 +74,7 @@ def _as_text(findings: dict[str, Any]) -> str:
 def _cyborg(path: Path | None) -> dict[str, Any]:
     asked_for = path is not None or checkout.ENVIRONMENT_VARIABLE in os.environ
     try:
-        return {"found": True} | vars(checkout.identify(checkout.find_cyborg(path)))
+        return {"found": True} | vars(identify(checkout.find_cyborg(path)))
     except errors.CyborgError as e:
         if asked_for:
             raise

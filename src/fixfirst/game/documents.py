@@ -1,4 +1,4 @@
-"""Files that come from others: YAML as plain data of bounded size and depth, without aliases; and models of its tables."""
+"""Files of others: YAML as plain data of bounded size and depth, without aliases of tables; and models of its tables."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -110,11 +110,13 @@ def parse_yaml(text: str | bytes, file: str) -> Any:
     import yaml  # 20 ms: only for those who read files
 
     make_loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # safe: plain data only
-    depth = 0
+    depth, is_single = 0, {}  # is_single: by anchor; of single values, CybORG's own images have aliases
     try:
         for event in yaml.parse(text, Loader=make_loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent):  # nine lines of them can stand for a billion values
+            if not isinstance(event, yaml.AliasEvent):
+                is_single[getattr(event, "anchor", None)] = isinstance(event, yaml.ScalarEvent)
+            elif not is_single.get(event.anchor):  # nine lines of lists of aliases can stand for a billion values
                 raise ValueError(f"it has the alias *{event.anchor}: write out what that stands for")
             if depth > _DEEPEST:
                 raise ValueError(f"it is nested more than {_DEEPEST} deep")

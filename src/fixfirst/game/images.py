@@ -35,7 +35,7 @@ class _Process(Table):
     pid: Any = Field(None, alias="PID")
     username: str | None = Field(None, alias="Username")
     connections: list[_Connection] | None = Field(None, alias="Connections")
-    properties: list[Any] | None = Field(None, alias="Properties")
+    properties: list[Any] | str | None = Field(None, alias="Properties")  # one alone stands as a word
 
 
 class _User(Table):
