@@ -66,22 +66,6 @@ def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset,
         assert there.num_workers == workers and there.variant == here.variant
 
 
-def test_the_vector_environment_on_workers_equals_the_native_one():
-    native = ff.make_vec(4, autoreset_mode="same_step", **SETTINGS)
-    workers = ff.make_vec(4, backend="workers", num_workers=2, autoreset_mode="same_step", **SETTINGS)
-    assert isinstance(workers, ff.VecCage2) and workers.observation_space == native.observation_space
-    assert workers.action_space == native.action_space and workers.metadata == native.metadata
-    native.reset(seed=2), workers.reset(seed=2)
-    for actions in actions_for(25, 4):
-        *one, info = native.step(actions)
-        *two, other_info = workers.step(actions)
-        assert all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(one, two, strict=True))
-        assert info.keys() == other_info.keys() and np.array_equal(info["access"], other_info["access"])
-    workers.close(), workers.close()
-    with pytest.raises(ff.WorkerError, match="closed"):
-        workers.reset()
-
-
 def test_bad_input_is_told_as_by_the_world_in_this_process_and_breaks_nothing():
     with make_world(Game(backend="workers"), 2, num_workers=1) as world:
         with pytest.raises(ff.ResetNeeded):
@@ -202,22 +186,6 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
         parent.kill()
         assert eventually(lambda: all(map(gone, pids)))
         assert parent.stderr.read() == ""
-
-
-def test_a_start_may_take_longer_where_workers_share_a_core(monkeypatch):
-    limits, wait = [], worker_world.wait
-
-    def waits(pipes, timeout):
-        limits.append(timeout)
-        return wait(pipes, timeout)
-
-    monkeypatch.setattr(worker_world, "wait", waits)
-    monkeypatch.setattr(worker_world.jobs, "available_cores", lambda: 1)
-    with WorkerWorld(World, Game(**SETTINGS), 4, num_workers=2, timeout_s=50.0) as world:
-        assert set(limits) == {100.0}  # two of them on one core
-        limits.clear()
-        world.reset(seed=0)
-        assert set(limits) == {50.0}
 
 
 def test_a_worker_that_cannot_be_started_is_told_in_one_line_and_the_others_end(monkeypatch):

@@ -113,9 +113,3 @@ def test_a_policy_plays_under_another_reward_and_everything_says_so(mine, tmp_pa
     assert '"reward":"not CAGE2' in page.replace(": ", ":")
     with pytest.raises(ff.ConfigError, match="the leaderboard is of CAGE2 and its reward, not of cage2"):
         ff.leaderboard("champion", reward=mine, episodes=2, quiet=True)
-
-
-def test_the_page_of_a_training_says_that_the_reward_is_not_cage2s(mine, tmp_path):
-    run = ff.train(reward=mine, total_episodes=64, n_envs=32, out=tmp_path / "run", quiet=True)
-    assert "scenario cage2+mine" in (page := ff.report(run.folder).path.read_text()) and "not CAGE2" in page
-    assert "Reward:" in (tmp_path / "run" / "scenario.yaml").read_text()

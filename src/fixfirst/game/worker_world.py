@@ -50,7 +50,6 @@ class WorkerWorld(BaseWorld):
     """N environments in worker processes; `make` builds each worker's share of them.
 
     num_workers: default one per core, never more than environments. timeout_s: how long an answer may take; None = for ever.
-    Where more workers than cores start, their start may take as many times longer.
     The game's variant may be None where `make` finds it out by itself.
     """
 
@@ -86,10 +85,8 @@ class WorkerWorld(BaseWorld):
                 self._end()
                 raise errors.WorkerError(f"worker {number} cannot be started ({e.strerror}); ask for fewer workers") from e
         self.num_workers = num_workers
-        crowd = max(1.0, num_workers / jobs.available_cores())  # that many start on one core
-        self.timeout_s = None if timeout_s is None else timeout_s * crowd
-        self.variant = self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")[0]
         self.timeout_s = timeout_s
+        self.variant = self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")[0]
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         self._inputs["mask"][:] = mask
