@@ -18,7 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.cli.policies import SIMULATOR_SHARE
+from fixfirst.cli.evaluate import SIMULATOR_SHARE
 from fixfirst.play.equivalence import difference
 from fixfirst.play.evaluation import PROTOCOL_STEPS
 from fixfirst.play.leaderboard import COLUMN_NAMES

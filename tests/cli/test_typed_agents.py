@@ -46,7 +46,7 @@ def test_a_file_or_a_module_names_an_agent(name, capsys):
     assert main(["evaluate", name, *SMALL, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == right
     assert main(["compare", name, "sleep", *SMALL]) == 0
-    assert f"A: {name}" in capsys.readouterr().out
+    assert f"first: {name}" in capsys.readouterr().out
     assert main(["watch", name, "--text", "--beside", name, *SMALL]) == 0
     assert name in capsys.readouterr().out
 

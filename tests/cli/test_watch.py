@@ -80,9 +80,9 @@ def test_a_policy_is_watched_where_it_was_trained_unless_told_otherwise(policy):
 
 
 def test_what_is_watched_is_what_is_evaluated(policy):
-    player, orders, *_ = make_defender(str(policy), None, False)
+    defender = make_defender(str(policy))
     game = Game(red_agent="meander", variant="leaderboard", max_steps=30)
-    measured = play(player, game, episodes=50, seed=5, purpose=PURPOSE, workflows=orders)
+    measured = play(defender.player, game, episodes=50, seed=5, purpose=PURPOSE, workflows=defender.orders)
     for told in replay(str(policy), episodes=9, steps=30, seed=5)["episodes"]:
         assert told["return10"] / 10 == measured.returns[told["number"]]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fixfirst.adapters.agents import Agent
 from fixfirst.adapters.players import PolicyLike, name_of, resolve
 from fixfirst.base import errors
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import baselines
@@ -35,7 +36,7 @@ class Defender:
     @property
     def trained_variant(self) -> str | None:
         """The variant it was trained in; None where that is not known, as of a baseline."""
-        return None if self.policy is None else self.policy.config.get("variant")
+        return None if self.policy is None else Game(variant=self.policy.config.get("variant")).variant
 
 
 def make_defender(

@@ -1,20 +1,21 @@
-"""The command line: commands by what they are about, each a thin shell over a function of `api`."""
+"""The command line: a file per command, each a thin shell over a function of `api`."""
 
 from fixfirst.cli.entry import main as main
 
-COMMANDS = {  # in the order of use, with the file of each
-    "search": "running",
-    "train": "running",
-    "resume": "running",
-    "runs": "runs",
-    "report": "pages",
-    "evaluate": "policies",
-    "compare": "policies",
-    "watch": "pages",
-    "export": "policies",
-    "scenario": "scenario",
-    "conform": "cyborg",
-    "record": "cyborg",
-    "bench": "bench",
-    "doctor": "cyborg",
-}
+# In the order of use.
+COMMANDS = (
+    "search",
+    "train",
+    "resume",
+    "runs",
+    "report",
+    "evaluate",
+    "compare",
+    "watch",
+    "export",
+    "scenario",
+    "conform",
+    "record",
+    "bench",
+    "doctor",
+)

@@ -1,9 +1,10 @@
-"""The app: its commands, each of which is imported when it is asked for, and what they share."""
+"""The app: its commands, each of which is imported when it is asked for, and the flags that they share."""
 
 import ast
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,12 +36,8 @@ class _Rare:
 
 
 _rare = _Rare()
-RARE = {
-    name: Group(name, sort_key=place, help_formatter=_rare)
-    for place, name in enumerate(
-        ("Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Attackers", "Files", "Workers"), 1
-    )
-}
+_RARE_GROUPS = ("Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Attackers", "Files", "Workers")
+RARE = {name: Group(name, sort_key=rank, help_formatter=_rare) for rank, name in enumerate(_RARE_GROUPS, 1)}
 
 app = App(
     name="fixfirst",
@@ -51,7 +48,7 @@ app = App(
 )
 
 
-def shown(value: Any) -> str | None:
+def default_in_words(value: Any) -> str | None:
     """Return a default, as help says it; nothing if there is none."""
     if value is None:
         return None
@@ -80,17 +77,43 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     return as_whole(tokens[0].value)
 
 
-_SHOWN = Parameter(show_default=shown)
 Whole = Annotated[int, Parameter(converter=whole)]
+Switch = Annotated[bool, Parameter(negative="", show_default=lambda on: "yes" if on else "no")]
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
 Quiet = Annotated[bool, Parameter(name=("--quiet", "-q"), negative="", help="Show no progress.")]
-Again = Annotated[bool, Parameter(negative="", help="Run again, although a finished run has this result.")]
-Csv = Annotated[Path | None, Parameter(help="Also write the table to this file, with all digits.")]
-Latex = Annotated[Path | None, Parameter(help="Also write the table to this file as a LaTeX tabular (booktabs).")]
+Again = Annotated[Switch, Parameter(group=RARE["Files"], help="Run again, although a finished run has this result.")]
 CyborgFlag = Annotated[
     Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")
 ]
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Files to which a command also writes its table."""
+
+    csv: Path | None = None
+    """Also write the table to this file, with all digits."""
+    latex: Path | None = None
+    """Also write the table to this file as a LaTeX tabular (booktabs)."""
+
+    def check(self, *inputs: object) -> None:
+        """Refuse files that would replace an input or a file of a run, before anything is played."""
+        from fixfirst.runs import layout  # brings NumPy, which `fixfirst --help` does not wait for
+
+        for name, path in vars(self).items():
+            if path is not None:
+                layout.check_output(name, path, *inputs)
+
+    def write(self, result: "tables.Tabular") -> None:
+        """Write a result to the files that were named."""
+        if self.csv is not None:
+            result.to_csv(self.csv)
+        if self.latex is not None:
+            result.to_latex(self.latex)
+
+
+Tables = Annotated[TableFiles, Parameter(name="*")]
 
 
 def say(text: str) -> None:
@@ -98,49 +121,30 @@ def say(text: str) -> None:
     errors.note(f"{text} ...")
 
 
-def check_tables(csv: Path | None, latex: Path | None, *inputs: object) -> None:
-    """Refuse files for tables that would replace an input or a file of a run, before anything is played."""
-    from fixfirst.runs import layout  # brings NumPy, which `fixfirst --help` does not wait for
-
-    for what, path in (("csv", csv), ("latex", latex)):
-        if path is not None:
-            layout.check_output(what, path, *inputs)
-
-
-def write_tables(result: "tables.Tabular", csv: Path | None, latex: Path | None) -> None:
-    """Write a result to the files that were named."""
-    if csv is not None:
-        result.to_csv(csv)
-    if latex is not None:
-        result.to_latex(latex)
-
-
 def print_json(document: Any) -> None:
+    """Print a document on stdout."""
     print(json.dumps(document, indent=2))
 
 
-def _docstrings(module: str) -> dict[str, str | None]:
-    """What functions say about themselves, read and not imported: `fixfirst --help` waits for no command's libraries."""
-    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
-    return {node.name: ast.get_docstring(node) for node in tree.body if isinstance(node, ast.FunctionDef)}
+def _docstring(name: str) -> str | None:
+    """Return a command's own words, read and not imported: `fixfirst --help` waits for no command's libraries."""
+    tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_bytes())
+    return next(ast.get_docstring(f) for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == f"{name}_command")
 
 
-_HELP = {module: _docstrings(module) for module in dict.fromkeys(COMMANDS.values())}
-for _place, (_name, _module) in enumerate(COMMANDS.items()):
+for _rank, _name in enumerate(COMMANDS):
     app.command(
-        f"fixfirst.cli.{_module}:{_name}_command",
+        f"fixfirst.cli.{_name}:{_name}_command",
         name=_name,
-        help=_HELP[_module][f"{_name}_command"],
-        sort_key=_place,
-        default_parameter=_SHOWN,
+        help=_docstring(_name),
+        sort_key=_rank,
+        default_parameter=Parameter(show_default=default_in_words),
     )
-
-
 app.register_install_completion_command(help="Teach your shell (bash, zsh or fish) to complete commands and flags.")
 
 
 def call(arguments: list[str]) -> object:
-    """Return what a command returns, which is not empty."""
+    """Run the command of these words, which are not empty; returns its exit code, if it has one."""
     command, brief = arguments[0], arguments[0] in BRIEF and "--help-all" not in arguments
     _rare.everything = not brief
     words = ["--help" if word == "--help-all" else word for word in arguments]

@@ -29,7 +29,7 @@ def bench_command(
     scenario: Annotated[str, Parameter(help="The network, by its name or file.")] = CAGE2.name,
     cyborg: CyborgFlag = None,
     as_json: Json = False,
-) -> int:
+) -> None:
     """Measure the simulator on this machine, and CybORG in the same run where --cyborg says so."""
     played = scenario_names.scenario_named(scenario)
     if played.target is None:
@@ -52,22 +52,18 @@ def bench_command(
     if as_json:
         machine = {"python": platform.python_version(), "numpy": np.__version__, "processor": platform.processor()}
         print_json({"scenario": played.name, "machine": machine, "steps_per_s": speeds})
-        return 0
+        return
     print(f"{'steps per second, random actions':34}" + "".join(f"{red:>14}" for red in RED_AGENTS))
     for name in speeds[RED_AGENTS[0]]:
         print(f"{name:34}" + "".join(f"{speeds[red][name]:14,.0f}" for red in RED_AGENTS))
     print(f"scenario {played.name}, {played.num_hosts} hosts, Python {platform.python_version()}, one core, one thread")
-    return 0
 
 
 def _rate(begin: Callable[[], Any], step: Callable[[Any], Any], scenario: Scenario, count: int | None = None) -> float:
     """Return how often `step` takes actions per second: the best of the episodes played in a while; begins are not timed."""
     shape = STEPS if count is None else (STEPS, count)
-    actions, best, end = (
-        np.random.default_rng(0).integers(0, scenario.num_actions, shape),
-        0.0,
-        time.perf_counter() + SECONDS,
-    )
+    actions = np.random.default_rng(0).integers(0, scenario.num_actions, shape)
+    best, end = 0.0, time.perf_counter() + SECONDS
     rows = actions.tolist() if count is None else list(actions)
     while True:
         begin()

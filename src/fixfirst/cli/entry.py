@@ -65,7 +65,8 @@ def _run(words: list[str]) -> object:
     if not words:
         from fixfirst.cli.runs import welcome
 
-        return welcome()
+        welcome()
+        return None
     is_long = words[0] in COMMANDS and not {"runs", "--help", "--help-all", "-h", "--quiet", "-q", "--json"} & set(words)
     if is_long and sys.stderr.isatty() and "numba" not in sys.modules:  # on a busy machine its imports take seconds
         print(f"fixfirst: {words[0]} ...", file=sys.stderr, flush=True)

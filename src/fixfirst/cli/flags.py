@@ -1,29 +1,20 @@
-"""Flags made of config models, whose names, kinds, defaults and help are the fields' own; and agents by name."""
+"""Flags made of config models, whose names, kinds, defaults and help are the fields' own."""
 
-import importlib.util
-import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, make_dataclass
-from importlib import import_module
-from pathlib import Path
-from types import MappingProxyType, ModuleType, NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from cyclopts import Group, Parameter, Token
 from pydantic import BaseModel
 
-from fixfirst.base import errors
-from fixfirst.cli.app import RARE, shown, whole
+from fixfirst.cli.app import RARE, default_in_words, whole
 from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
 from fixfirst.runs import setting_names
 from fixfirst.settings import ppo, resolve, tournament, training
 from fixfirst.settings.exploitation import Exploitation
-
-if TYPE_CHECKING:
-    from fixfirst.adapters.players import PolicyLike
 
 # What most people ask for, in this order; all else is in the group of the model that declares it, or here.
 COMMON = ("total_episodes", "workflow", "scenario", "red_agent", "variant", "seed", "preset", "exploit")
@@ -70,7 +61,7 @@ def flags_of(
         options: dict[str, Any] = {
             "name": resolve.flag(name),
             "help": helps.get(name, info.description or ""),
-            "show_default": shown(default) or False,
+            "show_default": default_in_words(default) or False,
             "group": _group(name),
         }
         if kind is int:
@@ -113,63 +104,17 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-# ---------------------------------------------------------------- agents of users
-#
-# `MODULE:NAME` or `FILE.py:NAME`. Only here is code imported by name, and only by a name that somebody typed: what a file
-# says never comes here.
+def _game_flags(*without: str) -> Any:
+    """What a policy plays unless it was made for something else: red agent and steps are flags of the commands."""
+    variant = "current, leaderboard or debugged; default: the one the policy was made for, on CybORG the one it is."
+    return flags_of(Game, ("red_agent", "max_steps", *without), helps={"variant": variant}, defaults={"variant": None})
 
 
-def named_agent(text: str) -> "PolicyLike":
-    """Return the agent that a word of the command line names, or the word itself where it names a policy."""
-    place, colon, name = text.rpartition(":")
-    is_file = place.endswith(".py")
-    if not colon or Path(text).exists() or not (is_file or all(part.isidentifier() for part in place.split("."))):
-        return text
-    found: Any = _run_file(Path(place)) if is_file else _import_module(place)
-    for part in name.split("."):
-        if not hasattr(found, part):
-            known = [each for each in vars(found) if not each.startswith("_")] if isinstance(found, ModuleType) else []
-            raise errors.ConfigError(f"{place} has no {part!r}{errors.did_you_mean(part, known)}")
-        found = getattr(found, part)
-    from fixfirst.adapters import agents
-    from fixfirst.policy.table import PolicyTable
-    from fixfirst.policy.trained import Policy
-
-    if isinstance(found, Policy | PolicyTable):
-        return found
-    if isinstance(found, agents.Agent):
-        found.name = text
-        return found
-    return agents.Agent(found, name=text)
-
-
-def _import_module(name: str) -> ModuleType:
-    sys.path.append(str(Path.cwd()))  # behind all else: a file of theirs replaces none of ours
-    try:
-        return import_module(name)
-    except (Exception, SystemExit) as e:
-        if isinstance(e, ModuleNotFoundError) and e.name is not None and (name == e.name or name.startswith(f"{e.name}.")):
-            raise errors.ConfigError(f"there is no module {e.name!r} here, nor is one installed") from None
-        raise _failure(name, e) from None
-
-
-def _run_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise errors.ConfigError(f"{path}: there is no such file")
-    sys.path.append(str(path.parent.resolve()))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None, "a name with .py has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)  # pickles and dataclasses look there
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as e:
-        raise _failure(str(path), e) from None
-    return module
-
-
-def _failure(place: str, error: BaseException) -> errors.ConfigError:
-    """Return an error of one line, with the traceback of the user's code as a note."""
-    failure = errors.ConfigError(f"{place} does not run ({type(error).__name__}: {error})")
-    failure.add_note("".join(traceback.format_exception(error)).rstrip())
-    return failure
+if TYPE_CHECKING:  # made of models, these are no types to a checker
+    GameFlags = Any
+    GameFlagsButBackend = Any
+    JudgingFlags = Any
+else:
+    GameFlags, GameFlagsButBackend, JudgingFlags = _game_flags(), _game_flags("backend"), flags_of(Judging)
+GameSettings = Annotated[GameFlags, Parameter(name="*")]
+JudgingSettings = Annotated[JudgingFlags, Parameter(name="*")]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fixfirst import __version__
 from fixfirst.base import errors
@@ -18,10 +18,10 @@ from fixfirst.runs import layout, rows, sessions
 
 _COLOURS: dict[str, str] = {rows.Outcome.FINISHED: "green", sessions.RUNNING: "cyan", rows.Outcome.INTERRUPTED: "yellow"}
 _WIDE, LONGEST_WORD = 110, 10
-MOST_SHOWN = 300  # characters of a text
+_MOST_LETTERS = 300  # of a cell
 
 
-def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> int:
+def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> None:
     """List runs: what they looked for, whether they are running, finished or interrupted, the best order, and the time.
 
     Parameters
@@ -31,18 +31,17 @@ def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> int
     """
     if not folder.is_dir():
         raise errors.ConfigError(f"{folder}: no such folder; runs are written to ./runs unless --out says otherwise")
-    found = summarise_runs(folder)
+    runs = summarise_runs(folder)
     if as_json:
-        print_json([asdict(run) | {"folder": str(run.folder)} for run in found])
-    elif not found:
+        print_json([asdict(run) | {"folder": str(run.folder)} for run in runs])
+    elif not runs:
         screen.print_lines(f"no runs in {folder}; begin with: fixfirst search")
     else:
         console = screen.results()
-        console.print(runs_table(found, console.width))
-    return 0
+        console.print(runs_table(runs, console.width))
 
 
-def welcome() -> int:
+def welcome() -> None:
     """Say what this is, what is here, and what to do first."""
     here = summarise_runs(layout.RUNS)
     lines = [f"fixfirst {__version__}: {app.help}", ""]
@@ -55,7 +54,6 @@ def welcome() -> int:
     lines += [f"  {command:{width}}  {why}" for command, why in steps]
     lines += ["", "All commands: fixfirst --help; all about one: fixfirst search --help"]
     screen.print_lines(*lines)
-    return 0
 
 
 def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
@@ -71,21 +69,18 @@ def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
     table.add_column("best order, or the one trained", overflow="fold", min_width=LONGEST_WORD)
     for run in runs:
         cells = {
-            "run": _plain(str(run.folder)),
-            "kind": _plain(run.kind),
-            "red agent": _plain(run.red_agent or ""),
-            "status": f"[{_COLOURS[run.status]}]{run.status}[/]" if run.status in _COLOURS else _plain(run.status),
+            "run": str(run.folder),
+            "kind": run.kind,
+            "red agent": run.red_agent or "",
+            "status": run.status,
             "return": "" if run.mean is None else f"{run.mean:.2f}",
             "time": "" if run.seconds is None else duration(run.seconds),
-            "begun (UTC)": _plain(run.created[:16].replace("T", " ")),
+            "begun (UTC)": run.created[:16].replace("T", " "),
         }
-        table.add_row(*(cells[column] for column in (*left, *right)), _plain(run.workflow or ""))
+        texts = [*(cells[column] for column in (*left, *right)), run.workflow or ""]
+        plain = (errors.printable(text[:_MOST_LETTERS]) for text in texts)  # whatever the files hold
+        table.add_row(*(Text(text, _COLOURS.get(text, "")) for text in plain))
     return table
-
-
-def _plain(text: str) -> str:
-    """Escape a text from a file: a terminal finds nothing in it to obey, and rich no markup."""
-    return escape(errors.printable(text[:MOST_SHOWN]))
 
 
 def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """`fixfirst scenario`: look at a network, or make one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +28,7 @@ def scenario_command(
     images: Path | None = None,
     out: Path | None = None,
     as_json: Json = False,
-) -> int:
+) -> None:
     """Show a network: its map, hosts, who gets where, B_line's way, decoys, and what its names mean; or make one.
 
     Parameters
@@ -45,29 +45,27 @@ def scenario_command(
     """
     if out is not None:
         layout.check_output("out", out, file)
+    sizes = {name: size for name, size in (("hosts", hosts), ("subnets", subnets)) if size is not None}
     if file == NEW:
-        sizes = (("hosts", hosts), ("subnets", subnets))
-        chosen: dict[str, Any] = {name: value for name, value in sizes if value is not None}
-        scenario = Scenario.generate(seed, **chosen)
-    elif hosts is not None or subnets is not None:
+        scenario = Scenario.generate(seed, **sizes)  # type: ignore[arg-type]  # its values are no sizes
+    elif sizes:
         raise errors.ConfigError(f"--hosts and --subnets are of a new network: fixfirst scenario {NEW} --hosts 20")
+    elif Path(file).suffix == HOST_TABLE:
+        scenario = Scenario.from_table(file, errors.note)
     else:
-        scenario = (
-            Scenario.from_table(file, errors.note) if Path(file).suffix == HOST_TABLE else scenario_named(file, images)
-        )
+        scenario = scenario_named(file, images)
     if out is not None:
         with errors.writing(out, error=errors.ConfigError):
             files.write_atomically(out, scenario.to_yaml().encode())
         errors.note(f"{out}: {scenario.num_hosts} hosts in {len(scenario.subnets)} subnets, digest {scenario.digest[:12]}")
     if as_json:
-        print_json(as_document(scenario))
+        print_json(_document(scenario))
     elif out is None:
-        print(_as_text(scenario))
-    return 0
+        print(*_lines(scenario), sep="\n")
 
 
-def as_document(scenario: Scenario) -> dict[str, Any]:
-    """Return all that is shown as JSON values."""
+def _document(scenario: Scenario) -> dict[str, Any]:
+    """Return all there is to see as JSON values."""
     lists = decoy_slots.decoy_slots(scenario).lists
     return {
         "name": scenario.name,
@@ -97,65 +95,58 @@ def as_document(scenario: Scenario) -> dict[str, Any]:
             }
             for host in scenario.hosts
         ],
-        "b_line": [list(way) for way in b_line_ways(scenario)],
+        "b_line": list(_b_line_ways(scenario)),
         "notes": list(scenario.notes),
     }
 
 
-def b_line_ways(scenario: Scenario) -> list[tuple[str, ...]]:
-    """Return the hosts that B_line attacks one after the other, for each of its first victims."""
-    if scenario.target is None:
-        return []
-    names, firsts = scenario.host_names, scenario.b_line_first or (scenario.host_ids[scenario.home],)
-    seconds = [scenario.b_line_second[u] for u in firsts]
-    return [
-        (names[u], names[e], names[scenario.b_line_third[e]], scenario.target) for u, e in zip(firsts, seconds, strict=True)
-    ]
+def _b_line_ways(scenario: Scenario) -> Iterator[list[str]]:
+    """Yield the hosts that B_line attacks one after the other, for each of its first victims."""
+    if scenario.target is not None:
+        for first in scenario.b_line_first or (scenario.host_ids[scenario.home],):
+            second = scenario.b_line_second[first]
+            ids = (first, second, scenario.b_line_third[second])
+            yield [*(scenario.host_names[host] for host in ids), scenario.target]
 
 
-def _as_text(scenario: Scenario) -> str:
-    """Return the same for people, in lines of at most 100 columns where names are short."""
-    document = as_document(scenario)
-    lines = [
-        f"{scenario.name}: {scenario.num_hosts} hosts, {len(scenario.subnets)} subnets, {scenario.num_actions} actions, "
-        f"digest {scenario.digest[:12]}",
-        f"unit types: {', '.join(scenario.unit_types) or 'none; give --units FILE.toml'}",
-        "",
-        *_map(scenario),
-        "",
-    ]
+def _lines(scenario: Scenario) -> Iterator[str]:
+    """Yield the same for people, in lines of at most 100 columns where names are short."""
+    document = _document(scenario)
+    sizes = f"{scenario.num_hosts} hosts, {len(scenario.subnets)} subnets, {scenario.num_actions} actions"
+    yield f"{scenario.name}: {sizes}, digest {scenario.digest[:12]}"
+    yield f"unit types: {', '.join(scenario.unit_types) or 'none; give --units FILE.toml'}"
+    yield ""
+    marks = {scenario.start: "*", scenario.target: "!"}
+    width = max(len(name) for name in scenario.host_names) + 3
+    for name_of_subnet, rows in map_of(scenario).rows.items():
+        yield name_of_subnet
+        yield from ("  " + "".join(f"{marks.get(name, ' ')}{name:{width}}" for name in row).rstrip() for row in rows)
+    yield "(* red starts here" + (", ! its target)" if scenario.target is not None else ")")
+    yield ""
     table = [("host", "unit", "image", "value", "ports", "decoys worth placing")]
     for host in document["hosts"]:
         lacking = "" if host["watched"] else " (not watched)"
         ports, decoys = " ".join(map(str, host["ports"])), ", ".join(host["decoys"])
         table.append((host["name"] + lacking, host["unit"], host["image"], f"{host['value']:g}", ports, decoys))
-    lines += [*_columns(table), ""]
+    yield from _columns(table)
+    yield ""
     reach = {"open": "always", "closed": "never", "gated": "while red holds an Enterprise host"}
     for subnet in scenario.subnets:
         ports = ", ".join(f"{first} to {end - 1}" for first, end in subnet.lets_through) or "none"
-        lines.append(f"red gets into {subnet.name}: {reach.get(subnet.reach, f'ports {ports}')}")
-    lines += ["", "B_line's ways:" if document["b_line"] else "B_line has no way: there is no host named Op_Server0"]
-    lines += [f"  {' > '.join((scenario.home, *way))}" for way in document["b_line"]]
-    exact = [red for red, yes in document["exact"].items() if yes]
-    lines += ["", f"exactly as CybORG's: {', '.join([*exact, 'sleep'])}"]
-    lines += [f"note: {text}" for text in document["notes"]]
-    changed = [v.name for v, one in zip(parts.VARIANTS, scenario.by_variant, strict=True) if one.hosts != scenario.hosts]
-    if changed:
-        lines.append(f"note: in variant {', '.join(changed)} some images differ")
-    return "\n".join(lines)
+        yield f"red gets into {subnet.name}: {reach.get(subnet.reach, f'ports {ports}')}"
+    yield ""
+    yield "B_line's ways:" if document["b_line"] else "B_line has no way: there is no host named Op_Server0"
+    yield from (f"  {' > '.join((scenario.home, *way))}" for way in document["b_line"])
+    yield ""
+    yield f"exactly as CybORG's: {', '.join([*(red for red, exact in document['exact'].items() if exact), 'sleep'])}"
+    yield from (f"note: {text}" for text in scenario.notes)
+    variants = zip(parts.VARIANTS, scenario.by_variant, strict=True)
+    if changed := [variant.name for variant, other in variants if other.hosts != scenario.hosts]:
+        yield f"note: in variant {', '.join(changed)} some images differ"
 
 
-def _map(scenario: Scenario) -> list[str]:
-    """Return the map as text: a box per subnet, in the order of pictures."""
-    marks = {scenario.start: "*", scenario.target: "!"}
-    width = max(len(name) for name in scenario.host_names) + 3
-    lines: list[str] = []
-    for subnet, rows in map_of(scenario).rows.items():
-        lines.append(subnet)
-        lines += ["  " + "".join(f"{marks.get(name, ' ')}{name:{width}}" for name in row).rstrip() for row in rows]
-    return [*lines, "(* red starts here" + (", ! its target)" if scenario.target is not None else ")")]
-
-
-def _columns(table: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+def _columns(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the rows of a table, each column as wide as its longest cell."""
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    for row in table:
+        yield "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

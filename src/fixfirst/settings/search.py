@@ -43,6 +43,7 @@ SHOWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({**SHARED_DEFAULTS, **TRIAL
 # Meander holds machines of all unit types but one: more orders differ, and prices settle later than against B_line.
 EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
+MOST_SEEDS = 10_000  # of a study: every search has a config of its own in memory
 
 
 class SearchConfig(training.PlayerSettings, Exploitation):
@@ -339,6 +340,8 @@ def search_configs(
     """Return the configs of a study's searches: in every scenario, every red agent under every seed; of one search, one."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise errors.ConfigError(f"--seeds must be at least 1, got {seeds}")
+    if seeds > MOST_SEEDS:
+        raise errors.ConfigError(f"--seeds must be at most {MOST_SEEDS:,}, got {seeds:,}")
     given, environment, from_file = SearchConfig.gather(given, file, units)
     named = ChainMap(given, environment, from_file)
     agents, network = named.get("red_agent", "b_line"), named.get("scenario")

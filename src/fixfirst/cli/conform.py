@@ -1,0 +1,54 @@
+"""`fixfirst conform`: is our simulator the game that was recorded?"""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fixfirst.base import compile as machine_code
+from fixfirst.cli.app import Json, print_json
+from fixfirst.cyborg import conformance
+
+
+def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json: Json = False) -> int:
+    """Replay recorded CybORG episodes through the simulator and compare every step.
+
+    Exit code 0: all equal; 1: something differs; 2: a file cannot be read.
+
+    Parameters
+    ----------
+    files
+        Recordings (.jsonl or .jsonl.gz, see tests/conformance/README.md), e.g. tests/conformance/*.jsonl.gz
+    """
+    machine_code.announce_compilation()
+    total = conformance.ReplayReport()
+    width = min(36, max(len(path.name) for path in files))
+    rows = []
+    for path in files:
+        report = conformance.ReplayReport()
+        conformance.check_file(path, report)
+        total.add(report)
+        rows.append({"file": path.name, **_counts(report)})
+        if not as_json:
+            _print_counts(path.name, width, report)
+    first = total.mismatches[0] if total.mismatches else None
+    if as_json:
+        print_json({**_counts(total), "first_mismatch": vars(first) if first else None, "files": rows})
+    else:
+        _print_counts("total", width, total)
+        for coincidence in total.coincidences:
+            print(f"coincidence of process ids, which the model leaves out: {coincidence}")
+        if first:
+            print(f"first mismatch: {first}")
+    return 1 if first else 0
+
+
+def _counts(report: conformance.ReplayReport) -> dict[str, int]:
+    mismatches, coincidences = len(report.mismatches), len(report.coincidences)
+    return {"episodes": report.episodes, "steps": report.steps, "mismatches": mismatches, "coincidences": coincidences}
+
+
+def _print_counts(name: str, width: int, report: conformance.ReplayReport) -> None:
+    counts = {what: count for what, count in _counts(report).items() if count or what != "coincidences"}
+    columns = (f"{count:{6 if what == 'episodes' else 5},} {what}" for what, count in counts.items())
+    print(f"{name:{width}}", *columns, flush=True)
