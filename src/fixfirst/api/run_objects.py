@@ -242,7 +242,7 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
         run = ff.load_run("runs/first")  # a SearchRun, TrainRun, StudyRun or LeagueRun
     """
     folder = arguments.check_path("a run", path)
-    kind = manifest.kind_of(folder)
+    kind = manifest.read_manifest(folder)["kind"]
     if kind == layout.Kind.TRAIN:
         return load_training(folder)
     if kind == layout.Kind.LEAGUE:

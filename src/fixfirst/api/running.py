@@ -329,7 +329,7 @@ def resume(
         run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
     folder = arguments.check_path("run", run)
-    kind = manifest.kind_of(folder)
+    kind = manifest.read_manifest(folder)["kind"]
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
     if changes := provenance.changed_since(manifest.read_manifest(folder)):
         errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")

@@ -1,6 +1,6 @@
 """The reports of a search that answers with a rule: one that is finished, one that still runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -139,35 +139,34 @@ def _span(values: Sequence[float]) -> str:
 
 def running_report(run: Run) -> Document:
     """Build the report of a search that has not ended: what is known after the last complete round."""
-    means: dict[int, dict[str, list[float]]] = {}  # round -> order -> of each training
-    for row in run.rounds:
-        means.setdefault(row.round, {}).setdefault(row.workflow, []).append(row.mean)
-    best = sorted(((order, float(np.mean(m))) for order, m in means[max(means)].items()), key=lambda entry: -entry[1])
-    count, trainings = max(means), max(map(len, means[max(means)].values()))
-    answer = [f"After {some(count, 'round')} of {some(trainings, 'training')}; {describe_game(run)}."]
-    prices = _prices_so_far(run, {n: {order: float(np.mean(m)) for order, m in means[n].items()} for n in sorted(means)})
+    rounds, orders = curves.returns_by_round(run), dict.fromkeys(row.workflow for row in run.rounds)
+    returns = np.mean(list(rounds[-1].values()), axis=0).tolist()
+    best = sorted(zip(orders, returns, strict=True), key=lambda entry: -entry[1])
+    answer = [f"After {some(len(rounds), 'round')} of {some(len(rounds[-1]), 'training')}; {describe_game(run)}."]
+    prices = _prices_so_far(run)
     if names := prices.columns[1:]:
         listed = ", ".join(f"{name} {plain(price)}" for name, price in zip(names, prices.rows[-1][1:], strict=True))
         answer.append(f"Prices so far, in points an episode: {listed}. They may still fall.")
     table = pairs_table(f"{some(len(best), 'order')} tried", best, ("order", "return so far"))
     drawn = (curves.swap_prices(prices, "rounds"),) if names else ()
+    merits = ((str(len(rounds)), "rounds are complete"), (plain(best[0][1]), "return so far under the best order"))
     return run_document(
         run,
         question=texts.QUESTION,
         lead="",
         headline=("No answer yet.",),
-        figures_of_merit=((str(count), "rounds are complete"), (plain(best[0][1]), "return so far under the best order")),
+        figures_of_merit=merits,
         answer=tuple(answer),
         sections=[Section("What each swap seems to be worth so far", (texts.SO_FAR,), drawn, (table,))],
     )
 
 
-def _prices_so_far(run: Run, means: Mapping[int, Mapping[str, float]]) -> Table:
-    """Return the price of each swap, a column each, after each round. means: of each order, after each round."""
-    prices: dict[str, dict[int, float]] = {}
-    for after, of_orders in means.items():
-        for swap in curves.prices_of(run, of_orders):
-            turned = swap.turned()
-            swap = turned if turned.name in prices else swap
-            prices.setdefault(swap.name, {})[after] = swap.price
-    return Table(("round", *prices), tuple((n, *(of_swap.get(n) for of_swap in prices.values())) for n in means))
+def _prices_so_far(run: Run) -> Table:
+    """Return the price of each swap, a column each, after each round: the dearer way round when it was first priced."""
+    rounds, pairs = curves.prices_by_round(run), list[tuple[str, str]]()
+    for first, second in (pair for prices in rounds for pair in prices):
+        if not {(first, second), (second, first)} & {*pairs}:
+            pairs.append((first, second))
+    means = ((float(prices[pair].mean()) if pair in prices else None for pair in pairs) for prices in rounds)
+    columns = ("round", *(f"{first} before {second}" for first, second in pairs))
+    return Table(columns, tuple((number, *row) for number, row in enumerate(means, start=1)))

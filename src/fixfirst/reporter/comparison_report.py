@@ -76,20 +76,11 @@ def _verdict(runs: Sequence[Run], ranking: Table, seeds: Mapping[str, across_see
     return f"{plain(mean)} per episode{f' with {label}' if len(ranking.rows) > 1 else ''}"
 
 
-def final_return(run: Run) -> float | None:
-    """Return what a run is judged by: the best order's return, or the trained policy's."""
-    if run.answer is not None:
-        return run.answer.orders[0].mean
-    if run.is_search:
-        return None if run.ranked_trials is None else run.ranked_trials.ranking.rows[0].mean
-    return None if run.result is None else run.result.mean
-
-
 def _ranking(groups: Sequence[RunGroup]) -> Table:
     """Return the groups with a final return, the best first."""
     lines = []
     for group in groups:
-        values = [value for run in group.runs if (value := final_return(run)) is not None]
+        values = [value for run in group.runs if (value := run.final_return) is not None]
         if values:
             lines.append((group.label, *mean_interval(values), len(values)))
     lines.sort(key=lambda line: -line[1])
@@ -110,17 +101,13 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
     """Show what became of each run."""
     label, rows = {run.folder: group.label for group in groups for run in group.runs}, []
     for run in runs:
-        order, judged = str(run.config.get("workflow", "-")), run.result
+        order, best = run.workflow or "-", None if run.answer is None else run.answer.orders[0]
+        order += "" if best is None else f" (best: {best.workflow})"
+        judged = best or run.result
         repairs = (None, None) if judged is None else (judged.restores, judged.removes)
-        if run.ranked_trials is not None:
-            order = str(run.ranked_trials.ranking.rows[0].workflow)
-        if run.answer is not None:
-            best = run.answer.orders[0]
-            order, repairs = f"{run.answer.rule} (best: {best.workflow})", (best.restores, best.removes)
-        seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
         names = run.name, label.get(run.folder, "left out"), str(run.seed)
-        facts = run.used_episodes, len(run.trials), seconds, run.status
-        rows.append((*names, final_return(run), order, *repairs, *facts))
+        facts = run.used_episodes, len(run.trials), run.seconds, run.status
+        rows.append((*names, run.final_return, order, *repairs, *facts))
     columns = ("run", "group", "seed", "return", "order", "Restores", "Removes", "episodes", "trials", "time", "state")
     time = Column("time", "time", lambda seconds: "-" if seconds is None else duration(seconds))
     table = Table(columns, tuple(rows), (*columns[:-2], time, "state"), "The runs")

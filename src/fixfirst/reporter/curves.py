@@ -1,6 +1,6 @@
 """The figures of a report that show a course: prices and returns over training, a league over its rounds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from fixfirst.reporter.figure import (
     wrap,
 )
 from fixfirst.reporter.run import Run
-from fixfirst.stats import pricing
+from fixfirst.stats import price_histories
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,10 +67,21 @@ def swap_prices(table: Table, unit: str) -> Figure:
     return course("course", table, table.columns[1:], alt, unit=f"{{}} {unit}", x=x, y="price so far, points", zero=True)
 
 
-def prices_of(run: Run, means: Mapping[str, float]) -> Sequence[pricing.Swap]:
-    """Return the price of each swap of neighbours, of what was earned under each order."""
-    orders = [Workflow.parse(text, run.scheme) for text in means]
-    return pricing.price_swaps(orders, np.array([list(means.values())]), range(run.scheme.size)) if orders else ()
+def returns_by_round(run: Run) -> list[dict[int, list[float]]]:
+    """Return, after each round, the mean returns of every training under all orders known by then."""
+    rounds: list[dict[int, list[float]]] = []
+    for row in run.rounds:
+        if row.round > len(rounds):
+            rounds.append({})
+        rounds[-1].setdefault(row.replicate, []).append(row.mean)
+    return rounds
+
+
+def prices_by_round(run: Run) -> list[price_histories.Prices]:
+    """Return, after each round, the price of every swap in each training."""
+    orders = [Workflow.parse(text, run.scheme) for text in dict.fromkeys(row.workflow for row in run.rounds)]
+    returns = [np.array(list(after.values())) for after in returns_by_round(run)]
+    return price_histories.prices_by_round(orders, returns, range(run.scheme.size))
 
 
 def trainings_table(run: Run, episodes: Sequence[int], swap: tuple[str, str] | None) -> Table:
@@ -78,21 +89,11 @@ def trainings_table(run: Run, episodes: Sequence[int], swap: tuple[str, str] | N
 
     episodes: of one training after each round. A training that was dropped has no last round.
     """
-    means: dict[tuple[int, int], dict[str, float]] = {}
-    for row in run.rounds:
-        if row.round <= len(episodes):
-            means.setdefault((row.replicate, row.round), {})[row.workflow] = row.mean
-    last = max((row.round for row in run.rounds), default=0)
-    rows = []
-    for (number, after), earned in sorted(means.items()):
-        prices = {pair: price for s in prices_of(run, earned) for pair, price in _both_ways(s)} if swap else {}
-        is_dropped = (number, last) not in means
-        rows.append((number, is_dropped, episodes[after - 1], max(earned.values()), prices.get(swap or ("", ""))))
-    return Table(("training", "dropped", "episodes", "best_return", "price"), tuple(rows), title="Learning curves")
-
-
-def _both_ways(swap: pricing.Swap) -> list[tuple[tuple[str, str], float]]:
-    return [((swap.first, swap.second), swap.price), ((swap.second, swap.first), -swap.price)]
+    rounds, rows = returns_by_round(run), []
+    for after, returns, prices in zip(episodes, rounds, prices_by_round(run), strict=False):
+        own = prices[swap].tolist() if swap in prices else [None] * len(returns)
+        rows += [(n, n not in rounds[-1], after, max(r), price) for (n, r), price in zip(returns.items(), own, strict=True)]
+    return Table(("training", "dropped", "episodes", "best_return", "price"), tuple(sorted(rows)), title="Learning curves")
 
 
 def trainings(table: Table, swap: str) -> Figure:

@@ -183,22 +183,25 @@ class Run:
     @_part(RunFiles.result, None)
     def result_document(self) -> dict[str, Any] | None:
         """Return all that a training wrote at its end."""
-        return None if self.is_search else _read_result(self.files.result)
+        return None if self.is_search or not self.files.result.exists() else files.read_document(self.files.result, "result")
 
     @_part(RunFiles.result, None)
     def result(self) -> Evaluation | None:
         """Final evaluation of a training; None before."""
-        return _evaluation(self.result_document)
+        document = self.result_document
+        return None if document is None else Evaluation.from_dict(document["evaluation"])
 
     @_part(RunFiles.warmup_result, None)
     def warmup_document(self) -> dict[str, Any] | None:
         """Return all that the warm-up wrote at its end."""
-        return _read_result(self.files.warmup_result)
+        path = self.files.warmup_result
+        return files.read_document(path, "result") if path.exists() else None
 
     @_part(RunFiles.warmup_result, None)
     def warmup(self) -> Evaluation | None:
         """Evaluation of the warm-up; None before its end."""
-        return _evaluation(self.warmup_document)
+        document = self.warmup_document
+        return None if document is None else Evaluation.from_dict(document["evaluation"])
 
     @_part(RunFiles.policy_json, None)
     def stored_sha256(self) -> str | None:
@@ -224,6 +227,29 @@ class Run:
                 found.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
         return tuple(found)
 
+    @property
+    def seconds(self) -> float | None:
+        """Worked on, over all sessions; None where none is recorded."""
+        return sum(session.seconds for session in self.sessions) if self.sessions else None
+
+    @property
+    def final_return(self) -> float | None:
+        """What a run is judged by: the best order's return, or the trained policy's."""
+        if self.answer is not None:
+            return self.answer.orders[0].mean
+        if self.is_search:
+            return None if self.ranked_trials is None else self.ranked_trials.ranking.rows[0].mean
+        return None if self.result is None else self.result.mean
+
+    @property
+    def workflow(self) -> str | None:
+        """The rule, the best order so far, or the one trained; None where there is none."""
+        if self.answer is not None:
+            return self.answer.rule
+        if self.ranked_trials is not None:
+            return str(self.ranked_trials.ranking.rows[0].workflow)
+        return self.config.get("workflow") if self.kind == Kind.TRAIN else None
+
     def workflow_of(self, trial: Trial) -> Workflow:
         return Workflow.parse(trial.workflow, self.scheme)
 
@@ -247,11 +273,3 @@ class Run:
         if self.result_document is not None:
             return int(self.result_document["episodes"])
         return int(self.updates.sampled.max(initial=0))
-
-
-def _read_result(path: Path) -> dict[str, Any] | None:
-    return files.read_document(path, "result") if path.exists() else None
-
-
-def _evaluation(document: dict[str, Any] | None) -> Evaluation | None:
-    return None if document is None else Evaluation.from_dict(document["evaluation"])

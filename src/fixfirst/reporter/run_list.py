@@ -35,23 +35,7 @@ def summarise_run(folder: Path) -> RunSummary:
         return RunSummary(folder, "?", errors.in_one_line(str(e)), "")
     created = str(run.manifest.get("created", ""))
     try:
-        workflow, mean = _in_short(run)
-        seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
         red_agent = "learned" if run.kind == Kind.LEAGUE else str(run.config.get("red_agent", "?"))
-        return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
+        return RunSummary(folder, run.kind, run.status, created, red_agent, run.workflow, run.final_return, run.seconds)
     except errors.UNREADABLE as e:
         return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
-
-
-def _in_short(run: Run) -> tuple[str | None, float | None]:
-    """Return what a run found in a few words, and its return."""
-    if run.kind == Kind.LEAGUE:
-        return None, None if run.result is None else run.result.mean
-    if not run.is_search:
-        return str(run.config.get("workflow", "?")), None if run.result is None else run.result.mean
-    if not run.is_separate:
-        return (None, None) if run.answer is None else (run.answer.rule, run.answer.orders[0].mean)
-    if run.ranked_trials is None:
-        return None, None
-    best = run.ranked_trials.ranking.rows[0]
-    return str(best.workflow), best.mean

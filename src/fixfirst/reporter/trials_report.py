@@ -88,7 +88,7 @@ def _time_sections(run: Run) -> list[Section]:
     parts = [("playing training episodes", playing), ("updating the policy", updating)]
     text = texts.TIME_UNKNOWN
     if run.sessions:
-        wall, workers = sum(s.seconds for s in run.sessions), max(s.workers for s in run.sessions)
+        wall, workers = run.seconds or 0.0, max(s.workers for s in run.sessions)
         rest = sum(s.seconds * s.workers for s in run.sessions) - playing - updating
         parts.append(("choosing, gate, evaluation, files, waiting" if run.is_search else "gate, evaluation, files", rest))
         sessions = "" if len(run.sessions) == 1 else f" in {len(run.sessions)} sessions"

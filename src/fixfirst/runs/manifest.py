@@ -101,11 +101,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
 
 
-def kind_of(folder: Path) -> Kind:
-    """Return what a folder is; anything that is no run raises RunDirError."""
-    return Kind(read_manifest(folder)["kind"])
-
-
 def read_config(folder: Path) -> dict[str, Any]:
     """Return the configuration a run was begun with; RunDirError if the file was changed since.
 

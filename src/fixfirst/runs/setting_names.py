@@ -36,10 +36,10 @@ def flatten(document: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(content := document.get(table), Mapping):
             inner |= {_IN_TABLES.get((table, name), name): value for name, value in flatten(content).items()}
     outer = {name: value for name, value in document.items() if name not in TABLES or not isinstance(value, Mapping)}
-    return current(inner) | current(outer)
+    return _current(inner) | _current(outer)
 
 
-def current(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return flat settings by the names they have now, without those that are gone and changed nothing."""
     return {
         RENAMED.get(name, name): value

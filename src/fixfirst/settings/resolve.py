@@ -41,7 +41,7 @@ class NamedSettings(arguments.Settings):
         for name, value in values.items():
             if isinstance(value, np.ndarray | np.void):  # which cannot even be compared with what a setting may be
                 raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
-        return _without_old_names(setting_names.current(values), values)
+        return _without_old_names(setting_names.flatten(values), values)
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:
