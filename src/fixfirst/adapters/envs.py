@@ -26,7 +26,7 @@ from fixfirst.policy import action_sets
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.reporter import picture, turn
+from fixfirst.reporter import picture
 
 if TYPE_CHECKING:
     from fixfirst import typed
@@ -70,12 +70,9 @@ def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
 
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
     """Return how every environment stands: pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
-    turns = [turn.summarise_turn(record, world.variant, world.scenario) for record in world.turns()]
-    if render_mode == "rgb_array":
-        return tuple(picture.picture(each, world.scenario) for each in turns)
-    if render_mode == "ansi":
-        return tuple(turn.turn_text(each, world.scenario) for each in turns)
-    raise errors.WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
+    if render_mode not in RENDER_MODES:
+        raise errors.WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
+    return picture.frames(world, as_text=render_mode == "ansi")
 
 
 class VecCage2(gym.vector.VectorEnv):

@@ -104,7 +104,7 @@ def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
     for folder in sorted(RunFiles(origin).attackers.glob("*")):
         red = red_file.load_red(folder, spec.scenario)
         taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
-        if not isinstance(taken, int | float) or kind not in (matrix.LIVE, matrix.RESPONSE) or not isinstance(start, str):
+        if not isinstance(taken, int | float) or kind not in list(rows.AttackerKind) or not isinstance(start, str):
             raise errors.PolicyError(f"{folder}: holds an attacker that is not one of a league")
         if red.spec == spec:
             pool.append(FrozenRed(red.weights, max(-arguments.MOST, min(arguments.MOST, taken)), kind, start, 0))

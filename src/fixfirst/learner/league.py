@@ -45,7 +45,7 @@ from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.trained import Policy
-from fixfirst.runs import matrix, rows
+from fixfirst.runs import rows
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
 
@@ -62,7 +62,7 @@ class FrozenRed(NamedTuple):
 
     weights: Weights
     taken: float  # what blue earned against it when they last met, smoothed
-    kind: str  # live or response
+    kind: rows.AttackerKind
     start: str
     round: int  # in which it was frozen
     order: int = 0  # under which they meet, among the league's
@@ -152,14 +152,14 @@ class League:
     def _close_round(self) -> list[rows.MatrixRow]:
         """Let all attackers play the defender as it is; return a row of the matrix. Who takes most is met more often."""
         self.rounds, self.answered = self.rounds + 1, 0
-        closed = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in MATRIX_SCRIPTS]
+        closed = [self._cell(name, rows.AttackerKind.SCRIPT, None, 0, self._play_script(name)) for name in MATRIX_SCRIPTS]
         for number, (red, returns) in enumerate(zip(self.pool, self._play_pool(), strict=True)):
             closed.append(self._cell(f"{number:03d}", red.kind, red.start, red.round, returns))
             if self.config.matrix_episodes >= self.config.envs:  # fewer say less than when they last met
                 self.pool[number] = red._replace(taken=float(returns.mean()))
         return closed
 
-    def _cell(self, name: str, kind: str, start: str | None, born: int, returns: np.ndarray) -> rows.MatrixRow:
+    def _cell(self, name: str, kind: rows.AttackerKind, start: str | None, born: int, returns: np.ndarray) -> rows.MatrixRow:
         return rows.MatrixRow(
             round=self.rounds,
             updates=self.updates,
@@ -262,7 +262,7 @@ class League:
         for number, (name, training) in zip(numbers, begun, strict=True):
             weights, order = training.learner.weights, number % self._fronts
             mean = float(self._play_red(weights, order, self._defender()).mean())
-            self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1, order))
+            self.pool.append(FrozenRed(weights, mean, rows.AttackerKind.RESPONSE, name, self.rounds + 1, order))
             returns[f"response {number + 1}"] = mean
         self.answered += len(begun)
         return returns
@@ -345,7 +345,7 @@ class League:
             weights = live.training.learner.weights
             if self._is_lapsing(number):
                 mean = float(self._play_red(weights, order, self._defender()).mean())
-            self.pool.append(FrozenRed(weights, mean, matrix.LIVE, live.start, self.rounds + 1, order))
+            self.pool.append(FrozenRed(weights, mean, rows.AttackerKind.LIVE, live.start, self.rounds + 1, order))
             self.live[number] = self._new_live(number)
 
     def _learn(self, parts: list[Rollout], beside: Executor) -> None:

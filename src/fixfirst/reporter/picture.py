@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.reporter.network_map import map_of
-from fixfirst.reporter.turn import Turn, outcome, tenths
+from fixfirst.reporter.turn import Turn, outcome, summarise_turn, tenths, turn_text
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -26,6 +27,14 @@ _BELIEVED = {
     "root": ("#005a8f", "#ffffff", "R"),
 }
 _RED, _BLUE = "#b84a00", "#005a8f"
+
+
+def frames(world: BaseWorld, *, as_text: bool) -> tuple[np.ndarray, ...] | tuple[str, ...]:
+    """Return how every environment stands, as a picture or as text."""
+    turns = [summarise_turn(record, world.variant, world.scenario) for record in world.turns()]
+    if as_text:
+        return tuple(turn_text(turn, world.scenario) for turn in turns)
+    return tuple(picture(turn, world.scenario) for turn in turns)
 
 
 def picture(turn: Turn, scenario: Scenario = CAGE2) -> np.ndarray:

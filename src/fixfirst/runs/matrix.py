@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from fixfirst.runs.rows import MatrixRow
-
-SCRIPT, LIVE, RESPONSE = "script", "live", "response"
+from fixfirst.runs.rows import AttackerKind, MatrixRow
 
 
 @dataclass(frozen=True)
@@ -25,12 +23,12 @@ class Round:
     @classmethod
     def of(cls, number: int, rows: Sequence[MatrixRow]) -> "Round":
         """Sum up the rows of one round."""
-        learned = [row for row in rows if row.kind != SCRIPT]
-        fresh = [row for row in learned if row.kind == RESPONSE and row.born == number]
+        learned = [row for row in rows if row.kind != AttackerKind.SCRIPT]
+        fresh = [row for row in learned if row.kind == AttackerKind.RESPONSE and row.born == number]
         return cls(
             round=number,
             updates=rows[0].updates,
-            scripts={row.attacker: row.mean for row in rows if row.kind == SCRIPT},
+            scripts={row.attacker: row.mean for row in rows if row.kind == AttackerKind.SCRIPT},
             attackers=len(learned),
             known=_worst(row for row in learned if row not in fresh),
             fresh=_worst(fresh),

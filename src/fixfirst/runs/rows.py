@@ -96,6 +96,14 @@ class ValueRow(Row):
     last: int = 0  # 1: the round's last row; with it the round is complete
 
 
+class AttackerKind(StrEnum):
+    """What an attacker of a league is."""
+
+    SCRIPT = "script"
+    LIVE = "live"  # it learned beside the defender
+    RESPONSE = "response"  # against the defender as it was at the end of a round
+
+
 @dataclass(frozen=True, kw_only=True)
 class MatrixRow(Row):
     """What the defender of a league earned after one round against one attacker, on episodes common to all rounds."""
@@ -105,7 +113,7 @@ class MatrixRow(Row):
     round: int
     updates: int
     attacker: str  # a script, or the folder in attackers/
-    kind: str  # script; live: it learned beside the defender; response: against the defender at the end of a round
+    kind: AttackerKind
     start: str | None  # where it began; nothing for a script
     born: int  # the round in which it was frozen; 0 for a script
     mean: float

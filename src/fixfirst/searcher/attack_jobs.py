@@ -13,7 +13,7 @@ from fixfirst.policy import red_file
 from fixfirst.policy.network import Weights
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import matrix, sessions
+from fixfirst.runs import rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.jobs import Measured, OrdersJob, TellJob, judge_order, play_under, read_results, write_results
 from fixfirst.settings.league import LeagueConfig
@@ -157,7 +157,7 @@ def _begin_league(job: AdaptJob) -> league.League:
     """Return the league of a round as it begins, with the attackers of the rounds before."""
     policy, spec = load_policy(job.parent_policy), red_view.RedSpec(job.config.game.scenario)
     pool = [
-        league.FrozenRed(weights, taken, matrix.RESPONSE, "", job.round, number % len(job.orders))
+        league.FrozenRed(weights, taken, rows.AttackerKind.RESPONSE, "", job.round, number % len(job.orders))
         for number, (weights, taken) in enumerate(zip(_weights(job.attackers, spec), job.taken, strict=True))
     ]
     base = red_file.shipped_reds((red_file.BASE,), spec)
