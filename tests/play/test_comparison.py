@@ -29,9 +29,9 @@ def test_against_b_line_the_difference_is_the_sum_of_what_is_paid_for_each_part(
     first, second = played("Analyse"), played("Restore")
     row, both = paired(first, second), paired(first, second, comparisons=2)
     assert both.low < row.low and row.high < both.high and row.mean == both.mean
-    assert sum(part.price for part in row.parts) == pytest.approx(row.mean)
-    restores = next(part for part in row.parts if part.name == "Restore")
-    assert restores.price == restores.low == restores.high == -10 and (row.restores, row.removes) == ((0, 10), (0, 0))
+    assert sum(part.mean for part in row.parts.values()) == pytest.approx(row.mean)
+    restores = row.parts["Restore"]
+    assert restores.mean == restores.low == restores.high == -10 and (row.restores, row.removes) == ((0, 10), (0, 0))
     shown = evaluate(second)
     assert (shown.restores, shown.removes) == (10, 0) and sum(shown.costs.values()) == pytest.approx(-shown.mean)
     worst = row.worst_of_second[0]

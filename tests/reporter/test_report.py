@@ -25,7 +25,7 @@ from fixfirst.reporter.readable_run import read_run
 from fixfirst.reporter.report import expand_run_folders, report, report_document
 from fixfirst.runs.rows import MatrixRow, ValueRow
 from fixfirst.runs.sessions import locked
-from fixfirst.stats.pricing import Part
+from fixfirst.stats.intervals import MeanInterval
 
 
 def words_of(*folders):
@@ -61,7 +61,7 @@ def write_shared(folder, answer=None, seed=0):
 
 
 def settled(**changes):
-    parts = (Part("enterprise", 4.0, 3.8, 4.2), Part("Restore", 0.3, 0.1, 0.5))
+    parts = {"enterprise": MeanInterval(4.0, 3.8, 4.2), "Restore": MeanInterval(0.3, 0.1, 0.5)}
     swaps = (a_swap("enterprise", "user", 4.3, 4.1, 4.5, parts=parts), a_swap("enterprise", "op_server", 0.02, -0.1, 0.14))
     return an_answer(swaps=swaps, **changes)
 

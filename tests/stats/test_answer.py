@@ -6,12 +6,17 @@ from answers import a_swap, an_answer
 from approved import approve
 
 from fixfirst.stats.agreement import Agreement
-from fixfirst.stats.pricing import Part
+from fixfirst.stats.intervals import MeanInterval
 
 ANSWER = an_answer()
 RULE, OTHER = ANSWER.swaps
-PARTS = (Part("enterprise", 3.12, 3.0, 3.2), Part("Restore", 2.49, 2.4, 2.6), Part("user", -1.64, -1.7, -1.6))
-PARTS += (Part("op_server", 0.01, -0.03, 0.05),)
+PARTS = {
+    "enterprise": MeanInterval(3.12, 3.0, 3.2),
+    "Restore": MeanInterval(2.49, 2.4, 2.6),
+    "user": MeanInterval(-1.64, -1.7, -1.6),
+    "op_server": MeanInterval(0.01, -0.03, 0.05),
+}
+DOUBTFUL = PARTS | {"Restore": MeanInterval(2.49, -1.0, 2.6)}
 NOTHING = an_answer(swaps=(a_swap("enterprise", "user", 0.1, -0.2, 0.27),))  # though some orders are shown to be worse
 OPEN = replace(NOTHING, orders=tuple(replace(order, tier=2) for order in NOTHING.orders))
 MEANDER = an_answer(red_agent="meander", swaps=(a_swap("user", "enterprise", 0.16, 0.07, 0.24),))
@@ -19,7 +24,7 @@ WAITING = an_answer(swaps=(a_swap("enterprise", "user", 4.3),))
 ANSWERS = {
     "a rule": ANSWER,
     "with parts": an_answer(swaps=(replace(RULE, parts=PARTS), OTHER)),
-    "with a doubtful part": an_answer(swaps=(replace(RULE, parts=(PARTS[0], replace(PARTS[1], low=-1.0), PARTS[2])), OTHER)),
+    "with a doubtful part": an_answer(swaps=(replace(RULE, parts=DOUBTFUL), OTHER)),
     "may be worth more than the margin": an_answer(swaps=(RULE, replace(OTHER, low=-0.3, high=0.51))),
     "two orders never tried": an_answer(orders=ANSWER.orders[:4]),
     "nothing is shown to matter": NOTHING,

@@ -19,26 +19,16 @@ RELEVANT = (0, 1, 2)
 def results(values, costs=None):
     """[R][W] of these mean returns [R, W]; costs [R, W, parts]."""
     costs = np.zeros((*np.shape(values), 0)) if costs is None else costs
-    kept = {
-        "tail": 0,
-        "violations": 0,
-        "violations_high": 0,
-        "compliance": 1,
-        "contested": None,
-        "restores": 0,
-        "removes": 0,
-    }
+    facts = {"tail": 0, "violations": 0, "violations_high": 0, "compliance": 1, "contested": None, "prompts": ()}
+    facts |= {"restores": 0, "removes": 0}
     return [
-        [
-            OrderResult(order, order, mean, 0.1, **kept, costs=tuple(parts))
-            for order, mean, parts in zip(ORDERS, *rows, strict=True)
-        ]
+        [OrderResult(name, mean, costs=tuple(parts), **facts) for name, mean, parts in zip(NAMES, *rows, strict=True)]
         for rows in zip(np.asarray(values).tolist(), costs.tolist(), strict=True)
     ]
 
 
 def price(values, *, seed=0, **options):
-    return pricing.price(results(values), RELEVANT, 0.5, seed, **options)
+    return pricing.price(ORDERS, results(values), RELEVANT, 0.5, seed, **options)
 
 
 def before(a, b):
@@ -98,17 +88,13 @@ def test_a_price_is_the_sum_of_its_parts():
     late = before(1, 0)
     parts = np.stack([3 * late, -0.5 * late, np.full(6, 0.3), 0 * late, 1.5 * late], axis=1)  # a, b, c, service, Restore
     each = np.stack([parts * (1 + 0.02 * number) for number in range(-1, 2)])
-    found = pricing.price(results(-14 - each.sum(axis=2), each), RELEVANT, 0.5, 0).swaps[0]
+    found = pricing.price(ORDERS, results(-14 - each.sum(axis=2), each), RELEVANT, 0.5, 0).swaps[0]
     assert (found.first, found.second, round(found.price, 9)) == ("a", "b", 4)
-    assert [(part.name, round(part.price, 9)) for part in found.parts] == [("a", 3), ("Restore", 1.5), ("b", -0.5)]
-    assert all(part.low < part.price < part.high for part in found.parts) and found.parts[0].low > 2.5
+    assert {name: round(part.mean, 9) for name, part in found.parts.items()} == {"a": 3, "Restore": 1.5, "b": -0.5}
+    assert all(part.low < part.mean < part.high for part in found.parts.values()) and found.parts["a"].low > 2.5
     turned = found.turned()
-    assert (turned.first, turned.price, turned.low, turned.parts[2].low) == (
-        "b",
-        -found.price,
-        -found.high,
-        -found.parts[2].high,
-    )
+    assert (turned.first, turned.price, turned.low) == ("b", -found.price, -found.high)
+    assert turned.parts["b"].low == -found.parts["b"].high
     assert turned.turned() == found
 
 

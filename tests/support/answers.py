@@ -1,7 +1,7 @@
 """Answers as searches give them, by hand."""
 
 from fixfirst.stats.answer import Answer
-from fixfirst.stats.pricing import PricedOrder, Swap
+from fixfirst.stats.pricing import OrderResult, Swap
 
 
 def a_swap(first, second, price, low=None, high=None, **more):
@@ -16,7 +16,7 @@ def an_answer(**changes):
         margin=0.5, spread=0.1,
         swaps=(a_swap("enterprise", "user", 4.3, 4.1, 4.5), a_swap("enterprise", "op_server", 0.02, -0.1, 0.14)),
         orders=tuple(
-            PricedOrder(name, mean, mean, mean, 0.2, 0.9, tier, 0, 0, 0, 1, 1, ())
+            OrderResult(name, mean, 0.0, 0.0, 0.0, 1.0, 1.0, (), 0.0, 0.0, (), None, mean, mean, 0.2, 0.9, tier)
             for name, mean, tier in (
                 ("enterprise > user > op_server", -14, 1), ("enterprise > op_server > user", -14, 1),
                 ("op_server > enterprise > user", -14, 1), ("user > enterprise > op_server", -18.2, 3),

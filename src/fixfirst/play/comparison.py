@@ -4,7 +4,7 @@ What happens by chance is a function of (seed, environment, episode, step, decis
 the same. The difference of two returns of one episode varies less than either: it is what is averaged.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from fixfirst.game import parts
 from fixfirst.orders.order import UnitScheme
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.stats import intervals, pricing
+from fixfirst.stats.intervals import MeanInterval
 
 _WORST = 3  # worst episodes of each
 
@@ -43,7 +44,8 @@ class Paired:
     independent_episodes: int | None  # how many of each would be needed without common luck; None if they never differ
     worst_of_first: tuple[PairedEpisode, ...]
     worst_of_second: tuple[PairedEpisode, ...]
-    parts: tuple[pricing.Part, ...] = ()  # of the mean: hosts by unit type, the service, Restores; the largest first
+    # Of the mean: hosts by unit type, the service, Restores; the largest first.
+    parts: dict[str, MeanInterval] = field(default_factory=dict)
     restores: tuple[float, float] = (0.0, 0.0)  # of each, per episode
     removes: tuple[float, float] = (0.0, 0.0)
 
@@ -100,15 +102,15 @@ def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> P
     )
 
 
-def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...]:
+def _parts(first: EpisodeBatch, second: EpisodeBatch) -> dict[str, MeanInterval]:
     """Take the difference apart: how much less the second pays for each part, with intervals that hold for all parts."""
     scheme = UnitScheme.by_type(first.game.scenario)
     gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
     names = pricing.part_names(scheme)
     differ = np.flatnonzero(np.abs(gains).max(axis=1) > 0).tolist()
     estimates = ((names[part], intervals.estimate(gains[part])) for part in differ)
-    parts = (pricing.Part(name, gain.mean, *gain.interval(len(differ))) for name, gain in estimates)
-    return tuple(sorted(parts, key=lambda part: -abs(part.price)))
+    parts = ((name, MeanInterval(gain.mean, *gain.interval(len(differ)))) for name, gain in estimates)
+    return dict(sorted(parts, key=lambda part: -abs(part[1].mean)))
 
 
 def _worst(returns: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[PairedEpisode, ...]:

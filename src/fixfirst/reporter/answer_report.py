@@ -90,7 +90,7 @@ def _why_sections(answer: Answer) -> list[Section]:
         return []
     swap = answer.that_matter[0]
     title = f"What {swap.second} before {swap.first} costs more, part by part"
-    rows = tuple((part.name, part.price, part.low, part.high) for part in swap.parts)
+    rows = tuple((name, *part) for name, part in swap.parts.items())
     parts = Table(("part", "points", "low", "high"), rows, ("part", Column("points", "points an episode"), INTERVAL), title)
     label = f"points an episode that {swap.second} before {swap.first} costs more"
     figure = figures.differences("parts", parts, "points", label)

@@ -197,7 +197,7 @@ def print_comparison(rows: comparison.Comparisons, first: str, second: str, flag
     lines = []
     for row in rows:
         name = f"{row.red_agent}, {row.variant}"
-        parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
+        parts = ", ".join(f"{name} {part.mean:+.2f} [{part.low:+.2f}, {part.high:+.2f}]" for name, part in row.parts.items())
         lines += [f"{name}: {_verdict(row)}", f"{name}: second - first by what is paid: {parts or 'nothing'}"]
         for side, worst in (("first", row.worst_of_first), ("second", row.worst_of_second)):
             listed = "; ".join(f"{e.number}: first {e.first:.1f}, second {e.second:.1f}" for e in worst)

@@ -51,7 +51,7 @@ class AttackJob(OrdersJob):
 def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Return what the defender earns under the order against the best attacker; its files stay in the folder."""
     with sessions.job_folder(job.folder):
-        if (done := read_results(job, (job.order,))) is not None:
+        if (done := read_results(job)) is not None:
             return done
         game, policy = job.config.game, load_policy(job.parent_policy)
         spec = red_view.RedSpec(game.scenario)

@@ -125,8 +125,8 @@ def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: Train
     episodes, broken = len(returns), counts.judged - counts.compliant
     rate, error = float(broken.mean()), intervals.standard_error(broken)
     return pricing.OrderResult(
-        order=order,
-        prompt=prompt,
+        workflow=str(order),
+        prompts=(str(prompt),),
         mean=float(returns.mean()),
         standard_error=intervals.standard_error(returns),
         tail=float((returns < TAIL).mean()),
@@ -147,16 +147,15 @@ def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
     return int(hits.sum()) / total if total else None
 
 
-def read_results(job: OrdersJob, orders: Sequence[Workflow]) -> list[pricing.OrderResult] | None:
-    """Return what was earned under orders, if the job's folder has it. orders: those that may occur."""
-    document, by_name = job.result(), {str(order): order for order in orders}
-    if document is None:
+def read_results(job: OrdersJob) -> list[pricing.OrderResult] | None:
+    """Return what was earned under orders, if the job's folder has it."""
+    if (document := job.result()) is None:
         return None
-    named = (row | {name: by_name[row[name]] for name in ("order", "prompt")} for row in document["results"])
-    return [pricing.OrderResult(**row | {"costs": tuple(row["costs"])}) for row in named]
+    lists = ("prompts", "costs")
+    return [pricing.OrderResult(**row | {name: tuple(row[name]) for name in lists}) for row in document["results"]]
 
 
 def write_results(job: OrdersJob, results: Sequence[pricing.OrderResult]) -> None:
     """Leave what was earned under orders in the job's folder."""
-    named = [vars(result) | {"order": str(result.order), "prompt": str(result.prompt)} for result in results]
-    files.write_document(RunFiles(job.folder).result, "result", {"job": job.digest, "results": named})
+    document = {"job": job.digest, "results": [asdict(result) for result in results]}
+    files.write_document(RunFiles(job.folder).result, "result", document)

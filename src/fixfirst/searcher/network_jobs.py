@@ -45,7 +45,7 @@ class RoundJob(OrdersJob):
 def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Train for a round; return what each order that is played earned."""
     with sessions.job_folder(job.folder):
-        if (done := read_results(job, job.played_orders)) is not None:
+        if (done := read_results(job)) is not None:
             return done
         with (
             closing(Training(job.config, job.number)) as training,
@@ -92,7 +92,7 @@ class CrossJob(OrdersJob):
 def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Return what the policy earns under each order, told the order that serves it best there."""
     with sessions.job_folder(job.folder):
-        if (done := read_results(job, (*job.prompts, *job.enforced_orders))) is not None:
+        if (done := read_results(job)) is not None:
             return done
         policy, results = load_policy(job.folder), []
         network, spec = policy.network, policy.spec

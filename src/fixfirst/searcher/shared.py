@@ -191,7 +191,7 @@ class SharedSearch:
         if config.exploit:
             answer = replace(answer, adaptive=(yield from self._exploit(view, trainings)))
         best = Workflow.parse(answer.orders[0].workflow, config.scheme)
-        earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
+        earned = [replicate[self.orders.index(best)].mean for replicate in measured]
         earner = load_policy(list(crosses.values())[int(np.argmax(earned))].folder)
         earner.save(RunFiles(self.folder).best, workflow=str(best), follows=ANY_ORDER)
         answer.write(self.folder)
@@ -225,7 +225,7 @@ class SharedSearch:
                     rows.ValueRow(
                         round=number,
                         replicate=n,
-                        workflow=str(result.order),
+                        workflow=result.workflow,
                         mean=result.mean,
                         standard_error=result.standard_error,
                     )
@@ -248,7 +248,9 @@ class SharedSearch:
         measured, scripted = yield from plan.plan(self, view)
         seed, long_enough = seeds.stream_seed(config.seed, "adaptive"), config.exploits_long
         units = self._units(idle=False)
-        return exploiting.price_adaptive(measured, scripted, units, config.margin, seed, long_enough=long_enough)
+        return exploiting.price_adaptive(
+            self.orders, measured, scripted, units, config.margin, seed, long_enough=long_enough
+        )
 
     def _units(self, *, idle: bool) -> tuple[int, ...]:
         """Return the unit types that red never holds, or those that it does."""
@@ -259,7 +261,7 @@ class SharedSearch:
         config, scheme, game = self.config, self.config.scheme, self.config.training.game
         relevant, margin, kept = self._units(idle=False), config.margin, self.kept_trainings()
         seed = seeds.stream_seed(config.seed, "answer")
-        prices = pricing.price(measured, relevant, margin, seed, sure=config.budget.can_settle)
+        prices = pricing.price(self.orders, measured, relevant, margin, seed, sure=config.budget.can_settle)
         by_round = price_histories.prices_by_round(self.orders, [earned[kept] for earned in self._earned], relevant)
         swaps = []
         for swap in prices.swaps:
@@ -268,7 +270,7 @@ class SharedSearch:
             settled = swap.low is not None and (swap.at_most <= margin or not price_histories.is_falling(history))
             swaps.append(price_histories.with_history(swap, history, settled=settled, digits=3))
         if any(swap.falling for swap in swaps):
-            prices = pricing.price(measured, relevant, margin, seed, sure=False)
+            prices = pricing.price(self.orders, measured, relevant, margin, seed, sure=False)
         return Answer(
             red_agent=game.attacker,
             variant=str(game.variant),

@@ -36,7 +36,7 @@ class Adaptive:
     replicates: int
     rounds: int  # how often defenders learned against attackers that answered them; 0: they stayed as the search left them
     swaps: tuple[pricing.Swap, ...]  # history: after each round, the first without any
-    orders: tuple[pricing.PricedOrder, ...]  # best first
+    orders: tuple[pricing.OrderResult, ...]  # best first
     directions: tuple[tuple[str, str], ...] = ()  # swaps whose direction all replicates show, also if the price still falls
     scripted: tuple[float, ...] = ()  # what the same defenders earn under each order against the search's own attacker
     long_enough: bool = True  # did both sides learn for long enough?
@@ -138,7 +138,7 @@ class Answer(tables.Tabular):
     margin: float
     spread: float  # between two trainings
     swaps: tuple[pricing.Swap, ...]
-    orders: tuple[pricing.PricedOrder, ...]  # best first; those that were tried
+    orders: tuple[pricing.OrderResult, ...]  # best first; those that were tried
     dropped: tuple[float, ...] = ()  # of each training that was dropped: by how many points it lagged behind the best
     long_enough: bool = True  # was there training enough for prices to settle?
     next_episodes: int = 0  # a budget to try next, where there is no answer yet
@@ -241,7 +241,7 @@ class Answer(tables.Tabular):
     @property
     def that_matter(self) -> tuple[pricing.Swap, ...]:
         """Swaps that are shown to be worth more than the margin."""
-        return tuple(s for s in self.swaps if s.exceeds(self.margin) and not s.falling)
+        return tuple(s for s in self.swaps if s.interval.exceeds(self.margin) and not s.falling)
 
     def worth(self, first: str, second: str) -> pricing.Swap | None:
         """Return what fixing one unit type before another is worth, or less than nothing; None if it was not compared."""
@@ -348,14 +348,15 @@ class Answer(tables.Tabular):
         if not self.that_matter or not self.that_matter[0].parts:
             return ""
         swap = self.that_matter[0]
-        shown = [part for part in swap.parts if part.is_shown and abs(part.price) >= LEAST_PART]
-        more, less = ([part for part in shown if (part.price > 0) == up] for up in (True, False))
+        shown = {n: part.mean for n, part in swap.parts.items() if part.exceeds() and abs(part.mean) >= LEAST_PART}
+        more = [f"{price:.1f} because {_longer(name)}" for name, price in shown.items() if price > 0]
+        less = [f"{-price:.1f} because {_shorter(name)}" for name, price in shown.items() if price < 0]
         if not more:
             return ""
-        reasons = errors.list_words([f"{part.price:.1f} because {_longer(part.name)}" for part in more])
+        reasons = errors.list_words(more)
         if less:
-            reasons += f", less {errors.list_words([f'{-part.price:.1f} because {_shorter(part.name)}' for part in less])}"
-        rest = sum(part.price for part in swap.parts if not part.is_shown)
+            reasons += f", less {errors.list_words(less)}"
+        rest = sum(part.mean for part in swap.parts.values() if not part.exceeds())
         if abs(rest) >= LEAST_PART:
             reasons += f"; parts that are not shown by themselves make {rest:+.1f}"
         return _sentence(f"{swap.second} before {swap.first} costs {swap.price:.1f}: {reasons}")
@@ -432,7 +433,7 @@ def _numbers(values: Sequence[float]) -> str:
     return ", ".join(map(tables.plain, values))
 
 
-def _neighbours(order: pricing.PricedOrder, first: str, second: str) -> int | None:
+def _neighbours(order: pricing.OrderResult, first: str, second: str) -> int | None:
     """Return the place of one unit type that stands right before another; None if it does not."""
     units = order.workflow.split(" > ")
     place = units.index(first)

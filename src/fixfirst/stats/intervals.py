@@ -37,11 +37,18 @@ class Estimate(NamedTuple):
 
 
 class MeanInterval(NamedTuple):
-    """A mean of independent values and its interval, which needs two of them."""
+    """A mean and its interval; low and high are None where no interval can be given."""
 
     mean: float
     low: float | None
     high: float | None
+
+    def __neg__(self) -> "MeanInterval":
+        return MeanInterval(-self.mean, *(None if end is None else -end for end in (self.high, self.low)))
+
+    def exceeds(self, margin: float = 0.0) -> bool:
+        """Is it shown to be larger than the margin, up or down?"""
+        return self.low is not None and self.high is not None and (self.low > margin or self.high < -margin)
 
 
 def two_sided(freedom: float, looks: int = 1) -> float:
@@ -60,11 +67,9 @@ def standard_error(values: np.ndarray | Sequence[float]) -> float:
 
 
 def mean_interval(values: Sequence[float]) -> MeanInterval:
-    """Estimate a mean from at least one value."""
-    if len(values) < 2:
-        return MeanInterval(float(np.mean(values)), None, None)
-    found = estimate(values)
-    return MeanInterval(found.mean, *found.interval())
+    """Estimate a mean from at least one value; an interval needs two."""
+    ends = estimate(values).interval() if len(values) > 1 else (None, None)
+    return MeanInterval(float(np.mean(values)), *ends)
 
 
 def welch(mean: float, variances: Sequence[float], counts: Sequence[int]) -> Estimate:

@@ -11,6 +11,7 @@ import numpy as np
 from fixfirst.base import distributions
 from fixfirst.orders.order import Workflow
 from fixfirst.stats import pricing
+from fixfirst.stats.intervals import MeanInterval
 from fixfirst.stats.pricing import Swap
 
 STILL_FALLING = 0.1  # points
@@ -40,7 +41,7 @@ def with_history(swap: Swap, history: np.ndarray, *, settled: bool, digits: int)
     means = tuple(round(float(value), digits) for value in history.mean(axis=1))
     if settled:
         return replace(swap, history=means)
-    parts = tuple(replace(part, low=None, high=None) for part in swap.parts)
+    parts = {name: MeanInterval(part.mean, None, None) for name, part in swap.parts.items()}
     return replace(swap, low=None, high=None, parts=parts, falling=True, history=means)
 
 

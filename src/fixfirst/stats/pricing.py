@@ -21,14 +21,16 @@ tests/stats/test_pricing.py have their coverage.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from fixfirst.base import distributions
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.stats import intervals
+from fixfirst.stats.intervals import MeanInterval
 
 PRIOR_FREEDOM = 4
 LEAST_SPREAD = 0.05  # between trainings, in points of return
@@ -41,35 +43,29 @@ GOOD, UNDECIDED, WORSE = 1, 2, 3  # tiers
 
 @dataclass(frozen=True)
 class OrderResult:
-    """What one training earned under one order, and how it kept to it; all per episode."""
+    """What defenders earn under one order, and how they keep to it, per episode: one of them, or the mean of several.
 
-    order: Workflow
-    prompt: Workflow  # the order the policy was told
+    It stands for all orders that differ from it only in unit types red never holds.
+    """
+
+    workflow: str
     mean: float
-    standard_error: float
     tail: float  # share of episodes that end in disaster
     violations: float  # repairs that truly broke the order
     violations_high: float  # upper bound of 95 %
     compliance: float | None
     contested: float | None
+    prompts: tuple[str, ...]  # the order that each defender was given: the one that serves it best
     restores: float
     removes: float
     costs: tuple[float, ...]  # by part: see `part_names`
-
-
-@dataclass(frozen=True)
-class Part:
-    """How much of a price one part of the cost makes out; 95 % for all parts of a price at once."""
-
-    name: str
-    price: float
-    low: float | None
-    high: float | None
-
-    @property
-    def is_shown(self) -> bool:
-        """Is it shown that it makes out something?"""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+    standard_error: float | None = None  # over the episodes of one defender
+    # Of several, compared with those of other orders:
+    low: float | None = None  # simultaneous
+    high: float | None = None
+    p_best: float | None = None
+    p_close: float | None = None  # probability that it costs no more than the margin
+    tier: int = UNDECIDED  # GOOD: as good as the best, within the margin; UNDECIDED; WORSE
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class Swap:
     low: float | None
     high: float | None
     by_replicate: tuple[float, ...]
-    parts: tuple[Part, ...] = ()
+    parts: dict[str, MeanInterval] = field(default_factory=dict)  # what parts of the cost make out, together 95 %
     falling: bool = False  # may longer training still lower it?
     history: tuple[float, ...] = ()  # after each round
 
@@ -98,13 +94,13 @@ class Swap:
         return f"{self.first} before {self.second}"
 
     @property
+    def interval(self) -> MeanInterval:
+        return MeanInterval(self.price, self.low, self.high)
+
+    @property
     def is_shown(self) -> bool:
         """Is it shown that the order of the two matters?"""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
-    def exceeds(self, margin: float) -> bool:
-        """Is it shown to matter by more than the margin?"""
-        return self.low is not None and self.high is not None and (self.low > margin or self.high < -margin)
+        return self.interval.exceeds()
 
     @property
     def at_most(self) -> float:
@@ -113,35 +109,9 @@ class Swap:
 
     def turned(self) -> "Swap":
         """Return it as seen from the other side."""
-        parts = tuple(Part(part.name, -part.price, _minus(part.high), _minus(part.low)) for part in self.parts)
+        parts = {name: -part for name, part in self.parts.items()}
         each, history = (tuple(-value for value in values) for values in (self.by_replicate, self.history))
-        ends = _minus(self.high), _minus(self.low)
-        return Swap(self.second, self.first, -self.price, *ends, each, parts, self.falling, history)
-
-
-@dataclass(frozen=True)
-class PricedOrder:
-    """What defenders earn under one order, how surely that is as good as under the best, and how they keep to it.
-
-    It stands for all orders that differ from it only in unit types red never holds.
-    """
-
-    workflow: str
-    mean: float
-    low: float | None  # simultaneous
-    high: float | None
-    p_best: float | None
-    p_close: float | None  # probability that it costs no more than the margin
-    tier: int  # GOOD: as good as the best, within the margin; OPEN; WORSE
-    tail: float
-    violations: float
-    violations_high: float
-    compliance: float | None
-    contested: float | None
-    told: tuple[str, ...]  # what each replicate's policy is best told under this order
-    restores: float = 0.0
-    removes: float = 0.0
-    costs: tuple[float, ...] = ()
+        return Swap(self.second, self.first, *-self.interval, each, parts, self.falling, history)
 
 
 @dataclass(frozen=True)
@@ -149,19 +119,24 @@ class Prices:
     """All that R replicates say about W orders."""
 
     swaps: tuple[Swap, ...]
-    orders: tuple[PricedOrder, ...]  # best first
+    orders: tuple[OrderResult, ...]  # best first
     spread: float  # between two trainings under one order, as a standard deviation
 
 
 def price(
-    results: Sequence[Sequence[OrderResult]], relevant: Sequence[int], margin: float, seed: int, *, sure: bool = True
+    workflows: Sequence[Workflow],
+    results: Sequence[Sequence[OrderResult]],
+    relevant: Sequence[int],
+    margin: float,
+    seed: int,
+    *,
+    sure: bool = True,
 ) -> Prices:
-    """Price swaps and orders. results [R][W].
+    """Price swaps and orders. results [R][W] under these orders.
 
     relevant: the unit types red holds at some time; orders of the others are not compared. seed: of draws. sure: can
     intervals be given? Else prices and returns are what was seen so far.
     """
-    workflows = [result.order for result in results[0]]
     values = np.array([[result.mean for result in replicate] for replicate in results], np.float64)
     costs = np.array([[result.costs for result in replicate] for replicate in results], np.float64)
     return Prices(
@@ -227,22 +202,22 @@ def price_swaps(
         return ()
     scheme, samples = workflows[0].scheme, np.array(effects).T  # [R, K]
     means, (lows, highs) = samples.mean(axis=0), _intervals(samples, sure)
-    found = []
+    swaps = []
     for k, (a, b) in enumerate(pairs):
-        parts = _parts(part_names(scheme), apart[k], sure) if apart and apart[k].size else ()
-        names, each = (scheme.names[a], scheme.names[b]), tuple(samples[:, k].tolist())
-        swap = Swap(*names, float(means[k]), lows[k], highs[k], each, parts)
-        found.append(swap if swap.price >= 0 else swap.turned())
-    return tuple(sorted(found, key=lambda swap: -swap.price))
+        parts = _parts(part_names(scheme), apart[k], sure) if apart and apart[k].size else {}
+        each = tuple(samples[:, k].tolist())
+        swap = Swap(scheme.names[a], scheme.names[b], float(means[k]), lows[k], highs[k], each, parts)
+        swaps.append(swap if swap.price >= 0 else swap.turned())
+    return tuple(sorted(swaps, key=lambda swap: -swap.price))
 
 
-def _parts(names: Sequence[str], samples: np.ndarray, sure: bool) -> tuple[Part, ...]:
-    """Take a price apart. samples [R, parts]; a part that costs the same under all orders in all trainings is left out."""
+def _parts(names: Sequence[str], samples: np.ndarray, sure: bool) -> dict[str, MeanInterval]:
+    """Take a price apart, the largest part first. samples [R, parts]; a part that is 0 in all trainings is left out."""
     there = np.flatnonzero(np.abs(samples).max(axis=0) > 1e-9).tolist()
     lows, highs = _intervals(samples[:, there], sure)
     means = samples.mean(axis=0)
-    found = [Part(names[p], float(means[p]), low, high) for p, low, high in zip(there, lows, highs, strict=True)]
-    return tuple(sorted(found, key=lambda part: -abs(part.price)))
+    parts = [(names[p], MeanInterval(float(means[p]), low, high)) for p, low, high in zip(there, lows, highs, strict=True)]
+    return dict(sorted(parts, key=lambda part: -abs(part[1].mean)))
 
 
 def _intervals(samples: np.ndarray, sure: bool) -> tuple[Sequence[float | None], Sequence[float | None]]:
@@ -256,10 +231,6 @@ def _intervals(samples: np.ndarray, sure: bool) -> tuple[Sequence[float | None],
     return (mean - half).tolist(), (mean + half).tolist()
 
 
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
-
-
 def _orders(
     workflows: Sequence[Workflow],
     values: np.ndarray,
@@ -267,54 +238,55 @@ def _orders(
     margin: float,
     seed: int,
     sure: bool,
-) -> tuple[PricedOrder, ...]:
-    """Take out what one training earns more than another under all orders alike: it says nothing about orders."""
+) -> tuple[OrderResult, ...]:
+    """Average what trainings earned under each order; the best order first."""
+    mean = values.mean(axis=0)
+    compared = _compare(values, margin, seed) if sure else [{} for _ in workflows]
+    best_first = sorted(range(len(workflows)), key=lambda w: (-mean[w], workflows[w].number))
+    return tuple(_average([each[w] for each in results], mean=float(mean[w]), **compared[w]) for w in best_first)
+
+
+def _compare(values: np.ndarray, margin: float, seed: int) -> list[dict[str, Any]]:
+    """Return the interval, the probabilities and the tier of each order.
+
+    What one training earns more than another under all orders alike is taken out: it says nothing about orders.
+    """
     count, mean = values.shape[1], values.mean(axis=0)
-    lows, highs, bests, closes = ([None] * count,) * 4
-    tiers = [UNDECIDED] * count
-    if sure:
-        error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
-        half = intervals.two_sided(freedom, count) * error
-        rng = np.random.default_rng(seed)
-        normal, chi2 = rng.standard_normal((DRAWS, count)), rng.chisquare(freedom, (DRAWS, count))
-        draws = mean + error * normal / np.sqrt(chi2 / freedom)
-        p_best = np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS
-        p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
-        tiers = np.where(
-            p_close >= distributions.CONFIDENCE, GOOD, np.where(p_close <= 1 - distributions.CONFIDENCE, WORSE, UNDECIDED)
-        ).tolist()
-        lows, highs, bests, closes = (column.tolist() for column in (mean - half, mean + half, p_best, p_close))
-    rows = []
-    for w, workflow in enumerate(workflows):
-        of_order = [replicate[w] for replicate in results]
-        rows.append(
-            PricedOrder(
-                workflow=str(workflow),
-                mean=float(mean[w]),
-                low=lows[w],
-                high=highs[w],
-                p_best=bests[w],
-                p_close=closes[w],
-                tier=tiers[w],
-                tail=float(np.mean([one.tail for one in of_order])),
-                violations=float(np.mean([one.violations for one in of_order])),
-                violations_high=float(max(one.violations_high for one in of_order)),
-                compliance=_mean([one.compliance for one in of_order]),
-                contested=_mean([one.contested for one in of_order]),
-                told=tuple(str(one.prompt) for one in of_order),
-                restores=float(np.mean([one.restores for one in of_order])),
-                removes=float(np.mean([one.removes for one in of_order])),
-                costs=tuple(np.mean([one.costs for one in of_order], axis=0).tolist()),
-            )
-        )
-    best_first = sorted(range(count), key=lambda w: (-mean[w], workflows[w].number))
-    return tuple(rows[w] for w in best_first)
+    error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
+    half = intervals.two_sided(freedom, count) * error
+    rng = np.random.default_rng(seed)
+    normal, chi2 = rng.standard_normal((DRAWS, count)), rng.chisquare(freedom, (DRAWS, count))
+    draws = mean + error * normal / np.sqrt(chi2 / freedom)
+    p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
+    columns = {
+        "low": mean - half,
+        "high": mean + half,
+        "p_best": np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS,
+        "p_close": p_close,
+        "tier": np.select(
+            [p_close >= distributions.CONFIDENCE, p_close <= 1 - distributions.CONFIDENCE], [GOOD, WORSE], UNDECIDED
+        ),
+    }
+    return [{name: column[w].item() for name, column in columns.items()} for w in range(count)]
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Of those that are known."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+def _average(results: Sequence[OrderResult], **compared: Any) -> OrderResult:
+    """Average what several defenders earned under one order. compared: what it is beside other orders."""
+    averages = ("tail", "violations", "compliance", "contested", "restores", "removes")
+    return OrderResult(
+        workflow=results[0].workflow,
+        violations_high=float(max(result.violations_high for result in results)),
+        prompts=tuple(prompt for result in results for prompt in result.prompts),
+        costs=tuple(np.mean([result.costs for result in results], axis=0).tolist()),
+        **{name: _mean([getattr(result, name) for result in results]) for name in averages},
+        **compared,
+    )
+
+
+def _mean(values: Sequence[float | None]) -> Any:
+    """Return the mean of those values that are not None; None where there is none."""
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
 
 
 # ---------------------------------------------------------------- what an episode cost, part by part
