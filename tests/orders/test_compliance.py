@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from cage2 import ACTIONS, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, REPAIRED_HOSTS, SLEEP, action_id, hosts_mask
 
-from fixfirst.orders.compliance import Gate, Judging, Rate, Rule, summarise
+from fixfirst.orders.compliance import Compliance, Gate, Judging, Rate, Rule
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.orders.repairs import Counts, Judgement, held_mask, judge
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
+USERS_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
 
 
-def episode(*steps, after=(), workflow=ENTERPRISE_FIRST, **options):
-    """Judge one episode. A step: (hosts held before it, action); `after`: hosts held after the last one."""
+def episode(*steps, workflow=ENTERPRISE_FIRST, **options):
+    """Judge one episode, after which red holds nothing. A step: (hosts held before it, action)."""
     actions = np.array([[action] for _, action in steps])
-    held = np.array([[hosts_mask(*hosts)] for hosts in (*(hosts for hosts, _ in steps), after)], np.int16)
-    judged = judge(actions, held, workflow.ranks[None], workflow.scheme, Judging(**options))
-    return Judgement(*(part[:, 0].tolist() for part in judged))
+    held = np.array([[hosts_mask(*hosts)] for hosts, _ in (*steps, ((), None))], np.int16)
+    return judge(actions, held, workflow.ranks[None], workflow.scheme, Judging(**options))
 
 
 def restore(host):
@@ -31,7 +31,7 @@ def test_a_repair_is_remove_or_restore_and_nothing_else():
     assert REPAIRED_HOSTS[action_id("Remove", "Op_Server0")] == HOST_ID["Op_Server0"]
 
 
-USERS_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
+FOREVER = {"workflow": USERS_FIRST, "count_foothold": True}
 ONE_STEP = {  # hosts held, the one restored, options -> judged, compliant, contested
     "a user while an enterprise host is held": (("User1", "Enterprise0"), "User1", {}, (1, 0, 1)),
     "the enterprise host first": (("User1", "Enterprise0"), "Enterprise0", {}, (1, 1, 1)),
@@ -46,12 +46,7 @@ ONE_STEP = {  # hosts held, the one restored, options -> judged, compliant, cont
     "the foothold needs no repair": (("User0",), "User0", {}, (0, 0, 0)),
     "unless it is counted": (("User0",), "User0", {"count_foothold": True}, (1, 1, 0)),
     "users first": (("User0", "Enterprise0"), "Enterprise0", {"workflow": USERS_FIRST}, (1, 1, 0)),
-    "users first, and it is counted: forbidden for ever": (
-        ("User0", "Enterprise0"),
-        "Enterprise0",
-        {"workflow": USERS_FIRST, "count_foothold": True},
-        (1, 0, 1),
-    ),
+    "users first, and it is counted: forbidden for ever": (("User0", "Enterprise0"), "Enterprise0", FOREVER, (1, 0, 1)),
 }
 
 
@@ -59,24 +54,12 @@ ONE_STEP = {  # hosts held, the one restored, options -> judged, compliant, cont
 def test_one_repair(case):
     held, host, options, expected = ONE_STEP[case]
     judged = episode((held, restore(host)), **options)
-    assert (*judged.judged, *judged.compliant, *judged.contested) == tuple(map(bool, expected))
-
-
-def test_only_repairs_on_steps_in_need_are_judged():
-    """Sleeping on a need is no violation, decoys and Analyse are no repairs, and a repair without need is not judged."""
-    shown = episode(
-        (("User1",), SLEEP),
-        (("User1",), action_id("Analyse", "User1")),
-        (("User1",), action_id("DecoyApache", "User1")),
-        ((), restore("User1")),
-    )
-    assert shown.judged == [False] * 4 and shown.compliant == [False] * 4
-    assert shown.repair == [False, False, False, True] and shown.needed == [True, True, True, False]
+    assert (judged.judged.item(), judged.compliant.item(), judged.contested.item()) == expected
 
 
 def test_fixed_types_asks_which_types_were_repaired_before_whoever_is_held():
     """op_server needs an earlier enterprise repair, user also op_server and op_host; every repair is judged."""
-    shown = episode(
+    judged = episode(
         ((), restore("Op_Server0")),  # enterprise was never repaired
         ((), restore("Enterprise0")),  # the first of the order: always fine
         (("Enterprise0",), action_id("Remove", "Op_Server0")),  # fine now, though enterprise is held
@@ -86,56 +69,33 @@ def test_fixed_types_asks_which_types_were_repaired_before_whoever_is_held():
         ((), restore("User1")),
         rule="fixed_types",
     )
-    assert shown.judged == [True, True, True, False, True, True, True]
-    assert shown.compliant == [False, True, True, False, False, True, True]
+    assert judged.judged[:, 0].tolist() == [1, 1, 1, 0, 1, 1, 1]
+    assert judged.compliant[:, 0].tolist() == [0, 1, 1, 0, 0, 1, 1]
 
 
-def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
-    """The third leaves red in place (say, Remove against root); the last finds the host clean and leaves it so."""
-    shown = episode(
-        (("User1",), restore("User1")),
-        ((), SLEEP),
-        (("User2",), action_id("Remove", "User2")),
-        (("User2",), restore("Enterprise1")),
-        after=("User2",),
-    )
-    assert shown.effective == [True, False, False, True]
-
-
-def plainly(actions, held, workflows, rule, count_foothold):
-    """`judge` in plain loops over sets of host names. Returns rows of `Judgement`, [T][N]."""
-    rows = []
-    targeted = [set() for _ in workflows]
-    for t, step in enumerate(actions):
-        row = []
-        for i, (action, workflow) in enumerate(zip(step, workflows, strict=True)):
-            scheme = workflow.scheme
-            order = [scheme.names[unit] for unit in workflow.order]
-            unit_of = dict(zip(HOST_NAMES, (scheme.names[unit] for unit in scheme.host_unit), strict=True))
-
-            def hosts_at(time, i=i):
-                return {host for h, host in enumerate(HOST_NAMES) if held[time][i] >> h & 1}
-
-            needy = {h for h in hosts_at(t) if h != "User0" or count_foothold}
-            types = {unit_of[h] for h in needy}
-            verb, host = ACTIONS[action]
-            repair = verb in ("Remove", "Restore")
-            judged = repair and (rule == "fixed_types" or bool(needy))
-            compliant = False
-            if judged:
-                higher = set(order[: order.index(unit_of[host])])
-                if rule == "no_higher":
-                    compliant = not higher & types
-                elif rule == "top":
-                    compliant = unit_of[host] == next(unit for unit in order if unit in types)
-                else:
-                    compliant = higher <= targeted[i]
-            if repair:
-                targeted[i].add(unit_of[host])
-            effective = repair and host not in hosts_at(t + 1)
-            row.append((repair, judged, compliant, judged and len(types) >= 2, effective, bool(needy)))
-        rows.append(row)
-    return np.array(rows)
+def plainly(actions, held, workflow, rule, count_foothold):
+    """`judge` one episode in plain loops over sets of host names. Returns rows of `Judgement`, [T]."""
+    scheme, targeted, rows = workflow.scheme, set(), []
+    order = [scheme.names[unit] for unit in workflow.order]
+    unit_of = {host: name for name, hosts in scheme.as_dict().items() for host in hosts}
+    held = [{host for h, host in enumerate(HOST_NAMES) if hosts >> h & 1} for hosts in held]
+    for t, action in enumerate(actions):
+        types = {unit_of[host] for host in held[t] if host != "User0" or count_foothold}
+        verb, host = ACTIONS[action]
+        repair, compliant = verb in ("Remove", "Restore"), False
+        judged = repair and (rule == "fixed_types" or bool(types))
+        if judged:
+            higher = set(order[: order.index(unit_of[host])])
+            highest = next((unit for unit in order if unit in types), None)
+            compliant = {
+                "no_higher": not higher & types,
+                "top": unit_of[host] == highest,
+                "fixed_types": higher <= targeted,
+            }[rule]
+        targeted |= {unit_of[host]} if repair else set()
+        effective = repair and host not in held[t + 1]
+        rows.append((repair, judged, compliant, judged and len(types) >= 2, effective, bool(types)))
+    return rows
 
 
 TWO_GROUPS = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(HOST_NAMES[:4])})
@@ -151,31 +111,41 @@ def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothol
     actions = np.where(rng.random((steps, n)) < 0.7, rng.choice(repairs, (steps, n)), rng.integers(0, 145, (steps, n)))
     bits = rng.random((steps + 1, n, NUM_HOSTS)) < 0.12
     bits[:, :, HOST_ID["User0"]] = True
-    workflows = [Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(n)]
-    ranks = np.array([w.ranks for w in workflows])
+    workflows, held = [Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(n)], held_mask(bits)
     judging = Judging(rule=rule, count_foothold=count_foothold)
-    fast = np.stack(judge(actions, held_mask(bits), ranks, scheme, judging), axis=2)
-    slow = plainly(actions, held_mask(bits).tolist(), workflows, rule, count_foothold)
-    assert np.array_equal(fast, slow)
-    varied = slow[..., :5] if count_foothold else slow  # with the foothold counted, every step is one of need
+    fast = np.stack(judge(actions, held, np.array([w.ranks for w in workflows]), scheme, judging), axis=2)
+    slow = [plainly(actions[:, i], held[:, i].tolist(), w, rule, count_foothold) for i, w in enumerate(workflows)]
+    assert np.array_equal(fast, np.swapaxes(slow, 0, 1))
+    varied = fast[..., :5] if count_foothold else fast  # with the foothold counted, every step is one of need
     assert varied.any(axis=(0, 1)).all() and not varied.all(axis=(0, 1)).any()  # every outcome occurs, and its opposite
 
 
-def judgement(judged, compliant):
-    """One episode [T, 1] with only what rewards look at."""
-    columns = (np.array(values, bool)[:, None] for values in (judged, judged, compliant, judged, judged, judged))
-    return Judgement(*columns)
+@pytest.mark.parametrize(
+    ("keep", "compliant", "weight", "expected"),
+    [
+        # Compliance so far 0, 1/1, 1/1, 1/2, 2/3: changes 0, 1, 0, -1/2, 1/6. They sum to that of the episode.
+        ("delta", [0, 1, 0, 0, 1], 30.0, [0, 30, 0, -15, 5]),
+        ("penalty", [0, 1, 0, 0, 0], 5.0, [0, 0, 0, -5, -5]),
+    ],
+)
+def test_delta_rewards_the_change_of_compliance_and_penalty_costs_every_violation(keep, compliant, weight, expected):
+    judged, compliant = (np.array(values, bool)[:, None] for values in ([0, 1, 0, 1, 1], compliant))
+    judgement = Judgement(judged, judged, compliant, judged, judged, judged)
+    assert judgement.reward(keep, weight)[:, 0] == pytest.approx(expected)
 
 
-def test_delta_rewards_the_change_of_compliance_so_far():
-    """Compliance so far 0, 1/1, 1/1, 1/2, 2/3: changes 0, 1, 0, -1/2, 1/6, times 30. They sum to that of the episode."""
-    rewards = judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 1]).reward("delta", 30.0)
-    assert rewards[:, 0] == pytest.approx([0, 30, 0, -15, 5])
-
-
-def test_penalty_costs_the_weight_per_violation_and_nothing_else():
-    rewards = judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 0]).reward("penalty", 5.0)
-    assert rewards[:, 0].tolist() == [0, 0, 0, -5, -5]
+def test_counts_of_an_episode_worked_by_hand():
+    """A violation, which also leaves red in place, a contested success, a repair without need, a need slept on, quiet."""
+    judgement = episode(
+        (("User1", "Enterprise0"), action_id("Remove", "User1")),
+        (("User1", "Enterprise0"), restore("Enterprise0")),
+        ((), restore("User1")),
+        (("User3",), SLEEP),
+        ((), SLEEP),
+    )
+    counted = Counts.of(judgement)._asdict()
+    assert [counted[name].item() for name in ("repairs", "judged", "compliant", "needed", "responded")] == [3, 2, 1, 3, 2]
+    assert [counted[name].item() for name in ("contested", "contested_compliant", "effective")] == [2, 1, 2]
 
 
 def counts(judged, compliant, **columns):
@@ -185,48 +155,23 @@ def counts(judged, compliant, **columns):
     return Counts(**(zeros | {name: np.array(values) for name, values in given.items()}))
 
 
+def measured(judged, compliant):
+    return Compliance.of(counts(judged, compliant))
+
+
 def test_rates_are_pooled_over_episodes_not_averaged():
     """1 of 1 and 1 of 9: pooled 2 of 10, while the mean of ratios would be 0.56."""
-    shown = summarise(counts([1, 9], [1, 1]))
-    assert shown.compliance.value == pytest.approx(0.2) and shown.compliance.count == 10
-    assert shown.repairs_per_episode == 5
-
-
-def test_counts_of_an_episode_worked_by_hand():
-    """Five steps: a violation, a contested success, a preventive repair, a need slept on, quiet."""
-    steps = (
-        (("User1", "Enterprise0"), restore("User1")),
-        (("User2", "Enterprise0"), restore("Enterprise0")),
-        ((), restore("User1")),
-        (("User3",), SLEEP),
-        ((), SLEEP),
-    )
-    actions = np.array([[action] for _, action in steps])
-    held = np.array([[hosts_mask(*hosts)] for hosts, _ in steps] + [[0]], np.int16)
-    counted = Counts.of(judge(actions, held, ENTERPRISE_FIRST.ranks[None], FIVE_TYPES))
-    assert {name: int(column[0]) for name, column in counted._asdict().items()} == {
-        "repairs": 3,
-        "judged": 2,
-        "compliant": 1,
-        "contested": 2,
-        "contested_compliant": 1,
-        "effective": 3,
-        "needed": 3,
-        "responded": 2,
-    }
-    shown = summarise(Counts(*(np.tile(column, 2) for column in counted)))
-    assert shown.compliance.value == 0.5 and shown.compliance.count == 4
-    assert shown.response.value == pytest.approx(2 / 3) and shown.effectiveness.value == 1.0
-
-
-def shown(judged, compliant):
-    return summarise(counts(judged, compliant))
+    pooled = measured([1, 9], [1, 1])
+    assert pooled.compliance.value == pytest.approx(0.2) and pooled.compliance.count == 10
+    assert pooled.repairs_per_episode == 5
+    rates = Compliance.of(counts([1, 9], [1, 1], effective=[1, 4], needed=[2, 10], responded=[2, 1]))
+    assert (rates.effectiveness.value, rates.response.value) == (0.5, 0.25)
 
 
 def test_the_interval_and_the_bound_see_that_violations_cluster_in_episodes():
     """90 of 100 each time: one violation in each of ten episodes, or all ten in one episode of ten."""
-    spread, clustered = shown([10] * 10, [9] * 10), shown([10] * 10, [10] * 9 + [0])
-    independent = shown([1] * 100, [1] * 90 + [0] * 10).compliance
+    spread, clustered = measured([10] * 10, [9] * 10), measured([10] * 10, [10] * 9 + [0])
+    independent = measured([1] * 100, [1] * 90 + [0] * 10).compliance
     assert spread.compliance.value == clustered.compliance.value == independent.value == 0.9
     assert spread.compliance.low == spread.compliance.high == 0.9
     assert clustered.compliance.high - clustered.compliance.low > 2 * (independent.high - independent.low)
@@ -235,7 +180,7 @@ def test_the_interval_and_the_bound_see_that_violations_cluster_in_episodes():
 
 def test_the_interval_of_independent_repairs_is_the_binomial_one():
     """400 of 500 with 1 repair per episode: 0.8 +- 1.96 * sqrt(0.8 * 0.2 / 500) = 0.8 +- 0.035."""
-    rate = shown([1] * 500, [1] * 400 + [0] * 100).compliance
+    rate = measured([1] * 500, [1] * 400 + [0] * 100).compliance
     assert rate.low == pytest.approx(0.765, abs=0.005) and rate.high == pytest.approx(0.835, abs=0.005)
 
 
@@ -250,9 +195,9 @@ def test_the_interval_of_independent_repairs_is_the_binomial_one():
     ],
 )
 def test_the_lower_bound_of_all_and_of_none(judged, compliant, bound):
-    measured = shown(judged, compliant)
-    assert measured.lower_bound == (None if bound is None else pytest.approx(bound))
-    assert (str(measured.compliance) == "-") == (measured.compliance == Rate(None, None, None, 0)) == (bound is None)
+    rates = measured(judged, compliant)
+    assert rates.lower_bound == (None if bound is None else pytest.approx(bound))
+    assert (str(rates.compliance) == "-") == (rates.compliance == Rate(None, None, None, 0)) == (bound is None)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +215,7 @@ def test_the_lower_bound_of_all_and_of_none(judged, compliant, bound):
 )
 def test_the_gate_wants_enough_judged_repairs_and_their_lower_bound_above_the_threshold(gate, judged, compliant, accepted):
     threshold = {"compliance_threshold": 0.5} if gate else {}
-    assert Gate(**gate, **threshold).accepts(shown(judged, compliant)) == accepted
+    assert Gate(**gate, **threshold).accepts(measured(judged, compliant)) == accepted
 
 
 @pytest.mark.parametrize(

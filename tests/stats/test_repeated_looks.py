@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fixfirst.orders.compliance import Gate, summarise
+from fixfirst.orders.compliance import Compliance, Gate
 from fixfirst.orders.repairs import Counts
 
 GATE = Gate(gate_episodes=100)
@@ -24,7 +24,7 @@ def passed(rng, rates, confirm):
     """Does a training pass whose policies break their orders at these rates, one after the other?"""
     confirmations = 0
     for rate in rates:
-        if GATE.accepts(summarise(episodes(rng, rate))):
+        if GATE.accepts(Compliance.of(episodes(rng, rate))):
             confirmations += 1
             if not confirm or GATE.confirms(episodes(rng, rate), confirmations):
                 return True

@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fixfirst.base import arguments, distributions
+from fixfirst.orders.order import UnitScheme
 
 if TYPE_CHECKING:
     from fixfirst.orders.repairs import Counts
@@ -39,6 +40,10 @@ class Judging(arguments.Settings):
 
     rule: Rule = Field("no_higher", description="no_higher, top or fixed_types: when a repair is in order (docs/method.md).")
     count_foothold: bool = Field(False, description="Count User0, where red can never be evicted, as needing repair.")
+
+    def never_needy(self, scheme: UnitScheme) -> int:
+        """Return the set of hosts that never count as in need of repair: red's foothold, unless it is to be counted."""
+        return 0 if self.count_foothold else 1 << scheme.scenario.start_id
 
 
 DEFAULT_JUDGING = Judging()
@@ -69,23 +74,23 @@ class Compliance:
     lower_bound: float | None  # of compliance, one-sided 95 %
 
     @classmethod
+    def of(cls, counts: "Counts", seed: int = 0) -> "Compliance":
+        """Pool rates. Intervals are from a bootstrap over episodes: steps of one episode are not independent."""
+        weights = _weights(len(counts.judged), seed)
+        return cls(
+            compliance=_rate(counts.compliant, counts.judged, weights),
+            contested=_rate(counts.contested_compliant, counts.contested, weights),
+            effectiveness=_rate(counts.effective, counts.repairs, weights),
+            response=_rate(counts.responded, counts.needed, weights),
+            repairs_per_episode=float(counts.repairs.mean()),
+            lower_bound=_lower_bound(counts.compliant, counts.judged, weights),
+        )
+
+    @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Compliance":
         """Return what `asdict` gave the values of."""
         rates = {name: Rate(**values[name]) for name in ("compliance", "contested", "effectiveness", "response")}
         return cls(**values | rates)
-
-
-def summarise(counts: "Counts", seed: int = 0) -> Compliance:
-    """Pooled rates with intervals from a bootstrap over episodes: steps of one episode are not independent."""
-    weights = _weights(len(counts.judged), seed)
-    return Compliance(
-        compliance=_rate(counts.compliant, counts.judged, weights),
-        contested=_rate(counts.contested_compliant, counts.contested, weights),
-        effectiveness=_rate(counts.effective, counts.repairs, weights),
-        response=_rate(counts.responded, counts.needed, weights),
-        repairs_per_episode=float(counts.repairs.mean()),
-        lower_bound=_lower_bound(counts.compliant, counts.judged, weights),
-    )
 
 
 def _bootstrap_weights(n: int, seed: int) -> np.ndarray:

@@ -23,11 +23,6 @@ def held_mask(access: np.ndarray, least: int = _USER) -> np.ndarray:
     )
 
 
-def never_needy(scheme: UnitScheme, judging: Judging) -> int:
-    """Return the set of hosts that never count as in need of repair: red's foothold, unless it is to be counted."""
-    return 0 if judging.count_foothold else 1 << scheme.scenario.start_id
-
-
 class Judgement(NamedTuple):
     """What was judged in T steps of N episodes, all [T, N] bool."""
 
@@ -71,7 +66,7 @@ def judge(
         host_unit,
         unit_hosts,
         RULES.index(judging.rule),
-        never_needy(scheme, judging),
+        judging.never_needy(scheme),
         flags,
     )
     return Judgement(*flags)

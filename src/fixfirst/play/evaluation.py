@@ -131,7 +131,7 @@ def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evalua
         standard_error=earned.standard_error,
         low=earned.low,
         high=earned.high,
-        compliance=None if counts is None else compliance.summarise(counts),
+        compliance=None if counts is None else compliance.Compliance.of(counts),
         restores=played.count("Restore"),
         removes=played.count("Remove"),
         costs=dict(zip(pricing.part_names(scheme), played.costs(scheme).mean(axis=1).tolist(), strict=True)),

@@ -46,7 +46,7 @@ def explain_repairs(
 
 def needy_hosts(held: int, scheme: UnitScheme, judging: Judging = DEFAULT_JUDGING) -> list[int]:
     """Return the hosts that need repair, of a set of held ones."""
-    needs = held & ~repairs.never_needy(scheme, judging)
+    needs = held & ~judging.never_needy(scheme)
     return [host for host in range(len(scheme.host_unit)) if needs >> host & 1]
 
 
