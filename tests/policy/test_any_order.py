@@ -2,37 +2,30 @@
 
 import numpy as np
 import pytest
+from policies import untrained
 
 import fixfirst as ff
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, all_workflows
 from fixfirst.policy import trained
-from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.network import Network
-from fixfirst.policy.spec import PolicySpec
 
 N, STEPS = 12, 30
 RED = "b_line:0.5,meander:0.5"
 ORDERS = [str(order) for order in list(all_workflows())[::10]]  # 12 of the 120
 ROLES = {
-    "shield": PolicySpec(units=FIVE_TYPES, shield=True, idle=(1, 4)),
-    "shield, memory and macros": PolicySpec(
-        MemoryScheme.parse("full"), ActionSet.parse("macros"), FIVE_TYPES, (30,), shield=True
-    ),
-    "read only": PolicySpec(units=FIVE_TYPES),
+    "shield": {"shield": True, "idle": (1, 4)},
+    "shield, memory and macros": {"memory": "full", "action_set": "macros", "opening": (30,), "shield": True},
+    "read only": {},
 }
 
 
-def policy_of(spec, workflow=None):
-    """Untrained, but sure of itself: what it does depends on all it reads."""
-    weights = Network.drawn(spec.inputs, spec.actions, 1, last=3.0).as_weights()
-    return ff.Policy(weights, None if workflow is None else ff.Workflow.parse(workflow), spec, {}, {})
+def policy_of(role, workflow=None):
+    return untrained(units=FIVE_TYPES, workflow=None if workflow is None else ff.Workflow.parse(workflow), **ROLES[role])
 
 
-@pytest.mark.parametrize("spec", ROLES.values(), ids=ROLES)
-def test_an_order_for_each_environment_gives_the_actions_of_policies_with_one_order_each(spec):
+@pytest.mark.parametrize("role", ROLES)
+def test_an_order_for_each_environment_gives_the_actions_of_policies_with_one_order_each(role):
     """All of them see the same games: each one's own environment is judged, and the actions are those of the one."""
-    together, alone = policy_of(spec), [policy_of(spec, order) for order in ORDERS]
+    together, alone = policy_of(role), [policy_of(role, order) for order in ORDERS]
     envs = [ff.make_vec(N, red_agent=RED, max_steps=20, autoreset_mode="same_step") for _ in range(N + 1)]
     seen, starts = [env.reset(seed=2)[0] for env in envs], [np.ones(N, bool)] * (N + 1)
     differ = 0
@@ -46,12 +39,12 @@ def test_an_order_for_each_environment_gives_the_actions_of_policies_with_one_or
     assert differ  # orders matter here
 
 
-@pytest.mark.parametrize("spec", ROLES.values(), ids=ROLES)
-def test_orders_may_change_at_any_step_and_what_is_remembered_stays(spec):
+@pytest.mark.parametrize("role", ROLES)
+def test_orders_may_change_at_any_step_and_what_is_remembered_stays(role):
     """Policies that are told one order, another at every step, remember what a policy with one order remembers of
     the same actions: so each answers like one that was told its order from the beginning."""
-    changing, rng = policy_of(spec), np.random.default_rng(0)
-    steady = {order: policy_of(spec, order) for order in ORDERS[:4]}
+    changing, rng = policy_of(role), np.random.default_rng(0)
+    steady = {order: policy_of(role, order) for order in ORDERS[:4]}
     envs = ff.make_vec(N, red_agent=RED)
     obs, _ = envs.reset(seed=1)
     for policy in (changing, *steady.values()):
@@ -67,7 +60,7 @@ def test_orders_may_change_at_any_step_and_what_is_remembered_stays(spec):
 
 
 def test_a_rollout_follows_an_order_per_environment_as_act_does():
-    policy = policy_of(ROLES["shield, memory and macros"])
+    policy = policy_of("shield, memory and macros")
     envs = ff.make_vec(N, red_agent=RED)
     envs.reset(seed=4)
     played = ff.rollout(envs, policy, STEPS, greedy=True, workflow=ORDERS)
@@ -77,7 +70,7 @@ def test_a_rollout_follows_an_order_per_environment_as_act_does():
 
 
 def test_the_blue_agent_changes_its_order_between_two_steps():
-    policy, twin = (policy_of(ROLES["shield"]) for _ in range(2))
+    policy, twin = (policy_of("shield") for _ in range(2))
     agent = ff.BlueAgent(policy, workflow="reverse")
     twin.reset(1)
     rng = np.random.default_rng(0)
@@ -92,10 +85,10 @@ def test_the_blue_agent_changes_its_order_between_two_steps():
 def test_answers_are_the_same_when_old_ones_are_forgotten(monkeypatch):
     obs = (np.random.default_rng(1).random((10, 40, 52)) < 0.2).astype(int)
     told = [ORDERS[i % 3] for i in range(40)]
-    keeping = policy_of(ROLES["shield"])
+    keeping = policy_of("shield")
     expected = [keeping.act(part, workflow=told) for part in obs]
     monkeypatch.setattr(trained, "MOST_ROWS", 50)
-    forgetting = policy_of(ROLES["shield"])
+    forgetting = policy_of("shield")
     assert np.array_equal([forgetting.act(part, workflow=told) for part in obs], expected)
     assert len(forgetting._cache[False].rows) <= 90
 
@@ -104,7 +97,7 @@ def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_en
     groups = UnitScheme.from_dict(
         {"servers": ["Op_Server0"], "others": [h for h in ff.UnitScheme.per_host().names if h != "Op_Server0"]}
     )
-    policy = policy_of(PolicySpec(units=groups, shield=True))
+    policy = untrained(units=groups, shield=True)
     obs = np.zeros((2, 52), int)
     told = ["servers > others", ff.Workflow.parse("others > servers", groups)]
     assert policy.act(obs, workflow=told).shape == (2,)
@@ -122,7 +115,7 @@ def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_en
     ],
 )
 def test_wrong_orders_get_one_line_and_leave_the_policy_as_it_was(workflow, message):
-    policy = policy_of(ROLES["shield"])
+    policy = policy_of("shield")
     policy.reset(2)
     with pytest.raises(ff.WorkflowError, match=message):
         policy.act(np.zeros((2, 52), int), workflow=workflow)
@@ -131,4 +124,4 @@ def test_wrong_orders_get_one_line_and_leave_the_policy_as_it_was(workflow, mess
 
 def test_a_policy_without_an_order_cannot_be_told_one():
     with pytest.raises(ff.ConfigError, match="this policy knows no order: leave out workflow"):
-        policy_of(PolicySpec()).act(np.zeros(52, int), workflow="reverse")
+        untrained().act(np.zeros(52, int), workflow="reverse")

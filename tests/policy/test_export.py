@@ -7,35 +7,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from policies import untrained
 
 import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
-from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.draws import chance_keys, uniform
-from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.network import Network
 from fixfirst.policy.portable import Portable
-from fixfirst.policy.spec import PolicySpec
 
 ORDER = ff.Workflow.parse("op_server > enterprise > op_host > user > defender")
 N, STEPS = 50, 40
 
 
-def policy_of(memory="full", action_set="macros", units=None, opening=(), workflow=None, **more):
-    """Untrained, but sure of itself."""
-    spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set), units, opening, **more)
-    return ff.Policy(Network.drawn(spec.inputs, spec.actions, 1, last=3.0).as_weights(), workflow, spec, {}, {})
-
-
-PLAIN = {memory: policy_of(memory) for memory in ("none", "scans", "full", "full+scans+breaks", "counts")}
-PLAIN |= {"an opening": policy_of(opening=(39, 27, 28))}
+PLAIN = {memory: untrained(memory, "macros") for memory in ("none", "scans", "full", "full+scans+breaks", "counts")}
+PLAIN |= {"an opening": untrained("full", "macros", opening=(39, 27, 28))}
 TOLD = {
-    "all actions": policy_of("none", "all", FIVE_TYPES, shield=True),
-    "idle types": policy_of("none", "all", FIVE_TYPES, shield=True, idle=(1, 4)),
-    "macros and an opening": policy_of("full", "macros", FIVE_TYPES, (30,), shield=True),
-    "by host": policy_of("scans", "all", UnitScheme.per_host(), shield=True, idle=(2, 5, 7)),
-    "read only": policy_of("full", "all", FIVE_TYPES),
+    "all actions": untrained("none", "all", FIVE_TYPES, shield=True),
+    "idle types": untrained("none", "all", FIVE_TYPES, shield=True, idle=(1, 4)),
+    "macros and an opening": untrained("full", "macros", FIVE_TYPES, (30,), shield=True),
+    "by host": untrained("scans", "all", UnitScheme.per_host(), shield=True, idle=(2, 5, 7)),
+    "read only": untrained("full", "all", FIVE_TYPES),
 }
 # The best policy of a search has the best order for those who name none, and is told one all the same.
 TOLD["with a favourite"] = replace(TOLD["all actions"], workflow=ORDER, facts={"follows": "any"})
@@ -97,15 +88,15 @@ def test_onnx_suspects_shields_and_is_told_an_order_at_every_turn(name, tmp_path
 @pytest.mark.parametrize("shield", [True, False])
 def test_an_order_that_is_settled_is_part_of_the_file(shield, tmp_path):
     """The one that a policy carries which knows no other, or the one that is named when the file is written."""
-    carried = policy_of("none", "all", FIVE_TYPES, workflow=ORDER, shield=shield, idle=(1,) if shield else ())
+    carried = untrained("none", "all", FIVE_TYPES, workflow=ORDER, shield=shield, idle=(1,) if shield else ())
     assert_same_actions(carried, onnx_player(carried, tmp_path))
-    player = onnx_player(policy_of(units=FIVE_TYPES, shield=shield), tmp_path, workflow=str(ORDER))
-    assert_same_actions(policy_of(units=FIVE_TYPES, workflow=ORDER, shield=shield), player)
+    player = onnx_player(untrained("full", "macros", FIVE_TYPES, shield=shield), tmp_path, workflow=str(ORDER))
+    assert_same_actions(untrained("full", "macros", FIVE_TYPES, workflow=ORDER, shield=shield), player)
 
 
 def test_pytorch_is_told_an_order_and_plays_the_opening_too(tmp_path):
     pytest.importorskip("torch", reason="needs pip install fixfirst[torch]")
-    policy = policy_of("full", "macros", FIVE_TYPES, (30,), shield=True, idle=(1, 4))
+    policy = untrained("full", "macros", FIVE_TYPES, (30,), shield=True, idle=(1, 4))
     assert_same_actions(policy, torch_player(ff.export(policy, "torch", tmp_path / "policy.pt2")), told=True)
 
 
@@ -124,7 +115,9 @@ def test_the_champion_exported_as_documented_plays_as_it_does(tmp_path, monkeypa
 def test_a_file_says_what_it_is(tmp_path, monkeypatch):
     """And goes beside the policy unless told."""
     monkeypatch.chdir(tmp_path)
-    about = json.loads(str(np.load(ff.export(policy_of(opening=(39,)), "numpy", tmp_path / "policy.npz"))["about"]))
+    about = json.loads(
+        str(np.load(ff.export(untrained("full", "macros", opening=(39,)), "numpy", tmp_path / "policy.npz"))["about"])
+    )
     assert (about["memory"], about["action_set"], about["order"], about["shield"]) == ("full", "macros", "", "")
     assert about["opening"] == json.loads(about["choices"])[39] == "Decoy User3"
     about = json.loads(str(np.load(ff.export(TOLD["idle types"], "numpy", tmp_path / "any.npz"))["about"]))

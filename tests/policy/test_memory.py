@@ -57,18 +57,6 @@ def test_four_turns_on_user2_written_out():
     assert remembered(memories) == known | {"quiet 1"}
 
 
-def test_break_ins_are_counted_up_to_four_until_the_host_is_restored():
-    memories, counts = memories_of(1, "breaks"), []
-    for _ in range(5):
-        memories.remember(view(User2=EXPLOIT, User3=SCAN), action("Restore", "User3"))
-        counts.append(remembered(memories))
-    assert counts[0] == {"breaks User2 1"} and counts[1] == counts[0] | {"breaks User2 2"}
-    assert counts[3] == counts[4] == {f"breaks User2 {count}" for count in (1, 2, 3, 4)}
-    assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "break-ins 4"}
-    memories.remember(view(User2=EXPLOIT, User1=EXPLOIT), action("Restore", "User2"))
-    assert remembered(memories) == {"breaks User1 1"}
-
-
 def test_that_a_host_was_restored_2_4_8_and_16_times_is_remembered():
     memories, counts = memories_of(1, "again"), {0: set()}
     for count in range(1, 41):
@@ -79,12 +67,6 @@ def test_that_a_host_was_restored_2_4_8_and_16_times_is_remembered():
         right = {f"again User2 {mark}" for mark in (2, 4, 8, 16) if mark <= least}
         assert all(counts[count] == right for count in range(least, up_to + 1)), least
     assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "restores 16"}
-
-
-def test_a_belief_is_no_activity():
-    memories = memories_of(1, EVERYTHING)
-    memories.remember(view(User1=0b1100), action("Sleep"))
-    assert remembered(memories) == {"quiet 1"}
 
 
 def test_forgetting_leaves_nothing_and_may_concern_some_environments_only():

@@ -25,19 +25,8 @@ EPSILON = np.finfo(np.float32).eps  # 1.2e-7
 
 
 def each(function):
-    """A function of one number, applied to all of an array."""
-
-    @njit(error_model="numpy")
-    def apply(x, y):
-        for i in range(len(x)):
-            y[i] = function(x[i])
-
-    def applied(x):
-        y = np.empty_like(x)
-        apply(x, y)
-        return y
-
-    return applied
+    """A function of one number, for all of an array."""
+    return njit(lambda x: np.array([function(each) for each in x]), error_model="numpy")
 
 
 def test_exponentials_are_within_two_roundings():
@@ -70,17 +59,22 @@ def test_log():
     assert np.allclose(each(log_of)(x), np.log(x), rtol=1e-13, atol=1e-15)
 
 
+multiply, outer = (
+    njit(lambda a, b, c, rows: add_product(a, b, c, rows)),
+    njit(lambda a, b, c, rows: add_outer(a, b, c, rows)),
+)
+
+
+def drawn(*shapes):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 8])
 @pytest.mark.parametrize("width", [16, 64, 160])
 def test_products_add_their_terms_in_order(rows, width):
     """Against the same sums written out, bit by bit, however many rows there are."""
-
-    @njit
-    def multiply(a, b, c, rows):
-        add_product(a, b, c, rows)
-
-    rng = np.random.default_rng(0)
-    a, b, c = (rng.normal(size=shape).astype(np.float32) for shape in ((8, 64), (64, width), (8, width)))
+    a, b, c = drawn((8, 64), (64, width), (8, width))
     expected = c.copy()
     for j in range(64):
         expected += a[:, j : j + 1] * b[j]
@@ -90,39 +84,34 @@ def test_products_add_their_terms_in_order(rows, width):
 
 @pytest.mark.parametrize("rows", [1, 3, 32])
 def test_outer_products_add_row_by_row(rows):
-    @njit
-    def multiply(a, b, c, rows):
-        add_outer(a, b, c, rows)
-
-    rng = np.random.default_rng(0)
-    a, b, c = (rng.normal(size=shape).astype(np.float32) for shape in ((32, 64), (32, 48), (64, 48)))
+    a, b, c = drawn((32, 64), (32, 48), (64, 48))
     expected = c.copy()
     for r in range(rows):
         expected += a[r][:, None] * b[r]
-    multiply(a, b, c, rows)
+    outer(a, b, c, rows)
     assert np.array_equal(c, expected)
 
 
 def test_logits_are_lowered_until_the_largest_is_zero():
-    @njit
-    def lower(x, rows):
-        subtract_row_max(x, rows)
-
     x = np.random.default_rng(0).normal(size=(9, 160)).astype(np.float32) * 30
     x[3, 5] = -np.inf
     expected = np.maximum(x - x.max(axis=1, keepdims=True), -100)
-    lower(x, 9)
+    njit(lambda x: subtract_row_max(x, 9))(x)
     assert np.array_equal(x, expected)
 
 
 def test_the_set_bits_of_a_row_are_listed():
-    @njit
-    def listed(rows, row, active, start):
-        return list_bits(rows, row, 3, active, start)
-
     active = np.zeros(192, np.int64)
     rows = np.array([[7, 7, 7], [1 | 1 << 63, 0, 1 << 5]], np.uint64)
-    assert listed(rows, 1, active, 2) == 5 and active[:6].tolist() == [0, 0, 0, 63, 133, 0]
+    end = njit(lambda rows, active: list_bits(rows, 1, 3, active, 2))(rows, active)
+    assert end == 5 and active[:6].tolist() == [
+        0,
+        0,
+        0,
+        63,
+        133,
+        0,
+    ]
 
 
 @njit

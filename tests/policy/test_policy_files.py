@@ -9,59 +9,44 @@ import numpy as np
 import pytest
 from cage2 import HOST_NAMES, NUM_ACTIONS
 from late import Late
+from policies import untrained
 from safetensors.numpy import load, save
+from searches import ORDER, TRAINING
 
 import fixfirst as ff
 from fixfirst.base.files import sha256, with_checksum
-from fixfirst.learner.training import Training
-from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.policy.policy_file import load_policy
 from fixfirst.settings.training import make_config
 
 torch = Late("torch")
-ORDER = "enterprise > op_server > op_host > user > defender"
 OBSERVATIONS = (np.random.default_rng(0).random((200, 52)) < 0.2).astype(np.int8)
-
-
-def training(**settings):
-    return Training(make_config(n_envs=4, max_steps=10, total_episodes=100, **{"workflow": ORDER} | settings))
-
-
-def written(folder, **settings):
-    training(**settings).save_policy(folder)
-    return load_policy(folder)
-
-
-@pytest.fixture(scope="module")
-def trained():
-    made = training(keep="penalty")
-    made.step()
-    return made
+FILES = ("policy.safetensors", "policy.json")
 
 
 @pytest.fixture
 def folder(tmp_path, trained):
-    """A folder with a policy."""
-    trained.save_policy(tmp_path)
+    """A folder with a policy that reads an order."""
+    load_policy(trained).save(tmp_path)
     return tmp_path
 
 
-def test_a_policy_comes_back_as_it_was_from_its_folder_its_files_and_the_run_of_a_search(folder, trained, tmp_path):
-    trained.save_policy(tmp_path / "run" / "best")
-    for path in (folder, folder / "policy.json", folder / "policy.safetensors", str(folder), tmp_path / "run"):
-        policy = load_policy(path)
-        assert all(np.array_equal(policy.weights[name], array) for name, array in trained.learner.weights.items())
-    assert policy.workflow == Workflow.parse(ORDER) and policy.config == trained.config.model_dump(mode="json")
+def test_a_policy_comes_back_as_it_was_from_its_folder_its_files_and_the_run_of_a_search(folder, trained):
+    policy = load_policy(trained)
+    policy.save(folder / "run" / "best")
+    for path in (folder, *(folder / file for file in FILES), str(folder), folder / "run"):
+        assert all(np.array_equal(load_policy(path).weights[name], array) for name, array in policy.weights.items())
+    assert policy.workflow == Workflow.parse(ORDER) and policy.config == make_config(**TRAINING).model_dump(mode="json")
     facts = policy.facts
     assert facts["sha256"] == sha256((folder / "policy.safetensors").read_bytes())
-    assert (facts["inputs"], facts["actions"], facts["episodes"], facts["updates"]) == (77, NUM_ACTIONS, 4, 1)
-    assert facts["notes"] == {"accepted": False} and {"python", "numpy"} <= set(facts["versions"])
-    for file in ("policy.safetensors", "policy.json"):  # the same bytes, whoever writes them again
-        assert (folder / file).read_bytes() == (tmp_path / "run" / "best" / file).read_bytes()
+    assert (facts["inputs"], facts["actions"], facts["episodes"], facts["updates"]) == (90, NUM_ACTIONS, 12, 3)
+    assert facts["notes"] == {"accepted": True} and {"python", "numpy"} <= set(facts["versions"])
+    for file in FILES:  # the same bytes, whoever writes them again
+        assert (folder / file).read_bytes() == (trained / file).read_bytes()
 
 
-def test_act_maps_observations_to_actions_drawn_by_seed_and_step_or_the_most_probable_ones(folder):
-    policy = load_policy(folder)
+def test_act_maps_observations_to_actions_drawn_by_seed_and_step_or_the_most_probable_ones():
+    policy = untrained(units=FIVE_TYPES, workflow=Workflow.parse(ORDER))
     actions = policy.act(OBSERVATIONS)
     assert actions.shape == (200,) and actions.dtype == np.int64
     assert actions.min() >= 0 and actions.max() < NUM_ACTIONS and len(np.unique(actions)) > 20
@@ -86,9 +71,9 @@ def test_a_policy_that_has_played_can_be_pickled_and_copied_and_remembers_what_i
     assert policy.act(OBSERVATIONS[3:6]).tolist() == played[0][0]  # it was left where it was
 
 
-def test_a_policy_becomes_a_pytorch_module(folder):
+def test_a_policy_becomes_a_pytorch_module():
     """Its logits are those of the compiled network."""
-    policy = load_policy(folder)
+    policy = untrained(units=FIVE_TYPES)
     inputs = (np.random.default_rng(0).random((9, 77)) < 0.3).astype(np.float32)
     net = policy.to_torch()
     with torch.no_grad():
@@ -97,37 +82,36 @@ def test_a_policy_becomes_a_pytorch_module(folder):
     assert np.allclose(policy.probabilities(inputs), theirs, atol=1e-6)
 
 
-def test_a_workflow_can_be_given_and_matters(folder):
-    policy = load_policy(folder)
+def test_a_workflow_can_be_given_and_matters():
+    policy = untrained(units=FIVE_TYPES, workflow=Workflow.parse(ORDER))
     own = policy.act(OBSERVATIONS, step=0)
     assert all(np.array_equal(own, policy.act(OBSERVATIONS, workflow=w, step=0)) for w in (ORDER, Workflow.parse(ORDER)))
     assert not np.array_equal(own, policy.act(OBSERVATIONS, workflow="reverse", step=0))
 
 
-def test_a_universal_policy_must_be_told_its_order_and_one_without_an_order_needs_none(tmp_path):
-    policy = written(tmp_path / "all", workflow="all")
+def test_a_universal_policy_must_be_told_its_order_and_one_without_an_order_needs_none():
+    policy = untrained(units=FIVE_TYPES)
     with pytest.raises(ff.ConfigError, match="this policy follows any order: say which one"):
         policy.act(OBSERVATIONS)
     assert policy.act(OBSERVATIONS, workflow="reverse").shape == (200,)
-    policy = written(tmp_path / "none", workflow="none")
-    assert policy.scheme is None and policy.facts["inputs"] == 52 and policy.act(OBSERVATIONS).shape == (200,)
+    assert untrained().scheme is None and untrained().act(OBSERVATIONS).shape == (200,)
 
 
 def test_a_policy_carries_its_own_grouping_of_hosts(tmp_path):
     groups = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(HOST_NAMES[:4])})
-    policy = written(tmp_path, units=groups.as_dict(), workflow="dear > cheap", keep="penalty")
+    untrained(units=groups, workflow=Workflow.parse("dear > cheap", groups)).save(tmp_path)
+    policy = load_policy(tmp_path)
     assert policy.scheme == groups and str(policy.workflow) == "dear > cheap" and policy.facts["inputs"] == 56
     with pytest.raises(ff.WorkflowError, match="this policy orders cheap, dear, not user, op_host"):
         policy.act(OBSERVATIONS, workflow=Workflow.parse(ORDER))
 
 
-def test_what_compiled_code_would_look_up_beyond_its_arrays_is_refused(folder):
-    policy = load_policy(folder)
+def test_what_compiled_code_would_look_up_beyond_its_arrays_is_refused():
+    policy = untrained()
     for wrong in (np.zeros(51), np.zeros((3, 53)), np.zeros((2, 2, 52)), np.full((1, 52), 2), np.full(52, np.nan), 0, []):
         with pytest.raises(ff.PolicyError, match=r"observations must be \[N, 52\] bits, got shape"):
             policy.act(wrong)
-    for wrong in (np.ones((1, 10**6), np.uint8), np.zeros((1, 52)), np.full((1, 77), 2), np.zeros(3), None):
-        with pytest.raises(ff.PolicyError, match=r"inputs must be \[N, 77\] bits, got shape"):
+        with pytest.raises(ff.PolicyError, match=r"inputs must be \[N, 52\] bits, got shape"):
             policy.probabilities(wrong)
     small = {name: array[..., :1] for name, array in policy.weights.items()}
     for weights in (small, {}, {name: array.astype(np.float64) for name, array in policy.weights.items()}):
@@ -153,7 +137,7 @@ def sign(folder, data=None, **changes):
 def test_a_flipped_bit_or_a_missing_end_is_noticed(folder):
     for name, says in (("policy.safetensors", "damaged (its sha256 is not the one in"), ("policy.json", "cannot be read")):
         good = (folder / name).read_bytes()
-        for bad in (b"", good[:100], good[:-3], good[:200] + bytes([good[200] ^ 1]) + good[201:]):
+        for bad in (b"", good[:-3], good[:200] + bytes([good[200] ^ 1]) + good[201:]):
             (folder / name).write_bytes(bad)
             refused(folder, name, says)
         (folder / name).write_bytes(good)
@@ -196,9 +180,7 @@ def test_a_pickle_in_disguise_is_never_opened(folder, capsys):
         ({"workflow": "user > root"}, "damaged ("),
         ({"workflow": 3}, "damaged ("),
         ({"units": {"a": ["User0"]}}, "damaged ("),
-        ({"units": 3}, "damaged ("),
         ({"config": 3}, "damaged ("),
-        ({"versions": "x"}, "damaged ("),
     ],
 )
 def test_documents_that_make_no_sense(folder, changes, says):
@@ -206,8 +188,8 @@ def test_documents_that_make_no_sense(folder, changes, says):
     refused(folder, f"policy.json: {says}")
 
 
-def test_missing_files(folder, tmp_path):
-    refused(tmp_path / "nowhere", "holds no policy (there is no such file or run; champion, champion-current, guardian come")
+def test_missing_files(folder):
+    refused(folder / "nowhere", "holds no policy (there is no such file or run; champion, champion-current, guardian come")
     (folder / "policy.safetensors").unlink()
     refused(folder, "policy.safetensors: is missing")
     (folder / "policy.json").unlink()

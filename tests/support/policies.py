@@ -1,4 +1,4 @@
-"""A loop that plays the simple defenders in our simulator, one episode per environment; and a defender of the past."""
+"""Policies nobody trained; a loop that plays the simple defenders, one episode per environment; a defender of the past."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,10 +7,20 @@ import numpy as np
 
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.network import Network
 from fixfirst.policy.scripts import DEFENDERS
+from fixfirst.policy.spec import PolicySpec
 
 # The champion that was trained with attackers that neither sleep nor come late: `noise` takes 101 points from it.
 FIRST_CHAMPION = Path(__file__).with_name("first-champion")
+
+
+def untrained(memory="none", action_set="all", units=None, opening=(), workflow=None, **more):
+    """A policy that learned nothing but is sure of itself: what it does depends on all that it reads."""
+    spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set), units, opening, **more)
+    return ff.Policy(Network.drawn(spec.inputs, spec.actions, 1, last=3.0).as_weights(), workflow, spec, {}, {})
 
 
 class Play(NamedTuple):
