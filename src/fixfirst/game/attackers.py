@@ -41,8 +41,6 @@ def decide_as_written(env, tables):
     return RedVerb.SLEEP, NO_TARGET
 
 
-# ---------------------------------------------------------------- B_line
-
 # B_line follows a script of 15 stages; after a failure it falls back to the stage in the third column. Whom a stage means is
 # in the record of tables: the user host is left to chance, and all else follows from it.
 _BLINE_SCRIPT = (
@@ -94,9 +92,6 @@ def decide_late(env, tables, chance):
     return decide_b_line(env, tables, chance)
 
 
-# ---------------------------------------------------------------- Meander
-
-
 @inlined
 def decide_meander(env, tables, chance):
     """Take the network subnet by subnet: explore, scan, escalate, exploit, in this order of preference."""
@@ -142,8 +137,6 @@ def meander_digests_last_result(env, tables):
             env.escalated &= ~host
             env.exploited &= ~(host & env.breached)
 
-
-# ---------------------------------------------------------------- users' own
 
 NUM_VERBS = len(RedVerb)
 _ADDRESSES: dict[Size, np.ndarray] = {}  # [256] by an attacker's number; 0: one of ours, or not compiled

@@ -162,16 +162,16 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping
             raise errors.WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {came}")
         if not (array.flags.writeable and array.flags.c_contiguous and array.flags.aligned):
             raise errors.WorldError(f"arrays[{name!r}] must be writable, contiguous and aligned")
-    for one, other in combinations(right, 2):
-        if np.may_share_memory(arrays[one], arrays[other]):
-            raise errors.WorldError(f"arrays[{one!r}] and arrays[{other!r}] share memory")
+    for first, second in combinations(right, 2):
+        if np.may_share_memory(arrays[first], arrays[second]):
+            raise errors.WorldError(f"arrays[{first!r}] and arrays[{second!r}] share memory")
 
 
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     """Return seeds [N] uint64 from one seed or one per environment."""
     if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(arguments.as_array("seed", seed)):
         return np.full(num_envs, arguments.check_seed("a seed", seed), np.uint64)
-    seeds = [arguments.check_seed("a seed", one) for one in seed]
+    seeds = [arguments.check_seed("a seed", each) for each in seed]
     if len(seeds) != num_envs:
         raise errors.WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
     return np.array(seeds, np.uint64)

@@ -127,9 +127,6 @@ def _happens(bits, probability):
     return bits >> uint64(11) < uint64(probability * 2.0**53)
 
 
-# ---------------------------------------------------------------- sets, as bit masks
-
-
 @inlined
 def size(mask):
     """Return how many members a set has."""
@@ -170,9 +167,6 @@ def nth_member(mask, n):
     if rank >= below:
         skipped, rest, rank = skipped + 8, rest >> 8, rank - below
     return skipped + BYTE_MEMBER[rest & 255, rank]
-
-
-# ---------------------------------------------------------------- decisions
 
 
 @inlined

@@ -31,18 +31,18 @@ def fields_of(
     images: dict[str, Image] | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a `Scenario`, but for its name. lists: subnet -> its hosts in order; gated: those with a gate."""
-    known, place = built_in() | (images or {}), {machine.name: number for number, machine in enumerate(machines)}
+    known, number = built_in() | (images or {}), {machine.name: n for n, machine in enumerate(machines)}
     subnet_of = {host: subnet for subnet, hosts in lists.items() for host in hosts}
-    subnets = sorted(lists, key=lambda subnet: min(place[host] for host in lists[subnet]))
-    unit_types, units = default_units(place, {name: subnet_of[name] for name in place}, subnets)
+    subnets = sorted(lists, key=lambda subnet: min(map(number.__getitem__, lists[subnet])))
+    unit_types, units = default_units(number, {name: subnet_of[name] for name in number}, subnets)
     watched = [machine for machine in machines if machine.watched]
     server = next((m for m in watched if known[m.image] == parts.VELOCIRAPTOR_SERVER), watched[0])
     hosts = []
     for machine in machines:
         image = known[machine.image]
-        found = {machine.name: Finding(machine.name, subnet=True, ot_service=image.runs_ot)}
-        found |= {name: Finding(name) for name in machine.leads_to}
-        reveals = tuple(found[name] for name in sorted(found, key=place.__getitem__))
+        findings = {machine.name: Finding(machine.name, subnet=True, ot_service=image.runs_ot)}
+        findings |= {name: Finding(name) for name in machine.leads_to}
+        reveals = tuple(findings[name] for name in number if name in findings)
         reached, subnet = machine.watched or machine is server, subnets.index(subnet_of[machine.name])
         value, unit = VALUES[machine.value], units.get(machine.name, "")
         hosts.append(Host(machine.name, subnet, unit, image, value, reveals, watched=machine.watched, reached=reached))
@@ -54,5 +54,5 @@ def fields_of(
         "start": start,
         "known": (Finding(start, subnet=True, name=True),),
         "ot_cost": VALUES["High"] if target is not None and target.runs_ot else 0.0,
-        "green_hosts": tuple(name for name in place if name in parts.GREEN_NAMES),
+        "green_hosts": tuple(name for name in number if name in parts.GREEN_NAMES),
     }

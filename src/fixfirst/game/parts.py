@@ -163,9 +163,7 @@ class BlueAction(NamedTuple):
         return f"{self.verb} {self.host}" if self.host else self.verb
 
 
-# ---------------------------------------------------------------- the same in every scenario
-
-EXPLOITS = (  # in the order in which red lists them
+EXPLOITS = (  # the same in every scenario, as are decoys and verbs; in the order in which red lists them
     ExploitKind("EternalBlue", 139, "smb", 2.0),
     ExploitKind("BlueKeep", 3389, "rdp", 1.0),
     ExploitKind("HTTPRFI", 80, "web", 3.0),
@@ -197,8 +195,7 @@ REPAIR_VERBS = ("Remove", "Restore")
 CAGE2_VERBS = (*FREE_VERBS, "Analyse", "Remove", *(f"Decoy{decoy.name}" for decoy in DECOYS), "Restore")
 VERBS = (*CAGE2_VERBS, "Misinform")  # all that blue can have
 
-# ---------------------------------------------------------------- the ten images of CybORG
-
+# What listens on the ten images of CybORG, and the images
 SSH = Service((22,), "ssh")
 SSH_NO_ACCOUNT = Service((22,), "ssh", accounts=False)
 FTP = Service((21,), "ftp", root=True)
@@ -240,9 +237,6 @@ DEBUGGED_IMAGES = (  # (as CybORG has it, as the debugged fork has it)
     (INTERNAL, Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB, WEB))),
     (LINUX_USER_HOST1, Image("linux_user_host1", LINUX, (HTTP, MYSQL, HTTPS, SMTP))),
 )
-
-
-# ---------------------------------------------------------------- variants
 
 VariantName = Literal["current", "leaderboard", "debugged"]
 

@@ -137,8 +137,6 @@ class RedSpec:
         known = (subnets, hosts, hosts, len(self._extra_ports), hosts, hosts, hosts, hosts)
         return (*last, *known, hosts, hosts, hosts, 1, 1, len(CLOCK), len(SLEEPS))
 
-    # ---- what the learner asks of a role
-
     @property
     def inputs(self) -> int:
         """How many bits it reads."""
@@ -164,8 +162,6 @@ class RedSpec:
         masks = np.ascontiguousarray(rows[:, self.words :]).astype("<u8").view(np.uint8)
         return np.unpackbits(masks, axis=1, bitorder="little", count=self.actions) == 0
 
-    # ----
-
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values, as red.json has it."""
         return {"picky": self.picky, "inputs": self.inputs, "choices": list(self.names)}
@@ -189,9 +185,6 @@ class RedSpec:
             target=scenario.target_id,
             words=self.words,
         )
-
-
-# ---------------------------------------------------------------- beliefs, compiled
 
 
 @inlined
@@ -253,9 +246,6 @@ def beliefs_of(states: np.ndarray, hosts: int) -> np.ndarray:
         for name in ("exploited", "escalated", "lost")
     )
     return np.where(root | held, 1 + root, 3 * lost).astype(np.uint8)
-
-
-# ---------------------------------------------------------------- what red reads, compiled
 
 
 @inlined
@@ -329,9 +319,6 @@ def put(rows, i, at, bits):
     rows[i, word] |= more << shift
     if shift and more >> (uint64(64) - shift):
         rows[i, word + 1] |= more >> (uint64(64) - shift)
-
-
-# ---------------------------------------------------------------- many environments, compiled
 
 
 @compiled

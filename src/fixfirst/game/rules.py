@@ -36,7 +36,6 @@ BELIEFS_MASK = sum(0b1100 << BITS_PER_HOST * host for host in range(HOSTS_PER_WO
 NEXT_STEP, SAME_STEP, DISABLED = range(3)  # when an ended episode is followed by a new one
 
 
-# ---------------------------------------------------------------- one turn
 # A loop over environments makes the turn's chances ready (`chance.py: begin_turn`), lets red decide (`attackers.py:
 # decide_red`, or whoever else plays red), and steps. All three are inlined there: as calls, a turn would be a tenth slower.
 
@@ -102,9 +101,6 @@ def reset_one(env, tables, chance, red_odds):
     env.blue_action = 0
     env.blue_success = Success.UNKNOWN
     env.red_agent = dice.red_agent_of_episode(env, chance, red_odds)
-
-
-# ---------------------------------------------------------------- blue
 
 
 @inlined
@@ -173,16 +169,11 @@ def listening(env, tables, host):
     return np.int64(tables.real_ports[host]) | env.decoys[host]
 
 
-# ---------------------------------------------------------------- green
-
-
 @inlined
 def apply_green(env, tables, chance):
     """Let green sleep or scan the ports of a random host. Return that host, or NO_TARGET."""
     return dice.green_host(env, chance, tables) if dice.green_scans(env, chance) else NO_TARGET
 
-
-# ---------------------------------------------------------------- red acts
 
 # The network events an action leaves on its target: (how many, set of local ports, did a reverse shell call back?)
 SILENCE = (0, 0, False)
@@ -348,9 +339,6 @@ def impact(env, tables):
         env.ot = OTService.STOPPED
 
 
-# ---------------------------------------------------------------- what it costs and what blue sees
-
-
 @inlined
 def reward_tenths(env, tables):
     """Return minus the price of this turn: privileged hosts, a stopped OT service, and blue's own action."""
@@ -445,7 +433,6 @@ def where_seen(env, tables, host):
     return place // HOSTS_PER_WORD, BITS_PER_HOST * (place % HOSTS_PER_WORD)
 
 
-# ---------------------------------------------------------------- the whole batch
 # N environments. Inputs: states [N] and chances [N] records, block [1] the record of tables, actions [N] int64, red_odds
 # [N, agents] cumulative, own [256] addresses of users' own attackers (`attackers.py: own_addresses`).
 # Outputs, all overwritten, of H hosts of which blue sees L in W words: observations [N, 4 L] int8, words [N, W] uint64,

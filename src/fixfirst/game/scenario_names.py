@@ -38,17 +38,17 @@ def scenarios_listed(value: Any) -> list[Any]:
         return [one for part in value for one in scenarios_listed(part)]
     if not isinstance(value, str) or ("," in value and os.path.exists(value)):
         return [value]
-    found: list[Any] = []
+    names: list[Any] = []
     for name in value.split(","):
         kind, seeds, *more = (name.strip() + ":").split(":")
         first, dash, last = seeds.partition("-")
         if kind != _GENERATE or not dash:
-            found.append(name.strip())
+            names.append(name.strip())
             continue
         if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last) < int(first) + _MOST_LISTED):
             raise errors.ScenarioError(f"{_GENERATE_FORM}, at most {_MOST_LISTED:,} seeds; got {name!r}")
-        found += [":".join((_GENERATE, str(seed), *more)).rstrip(":") for seed in range(int(first), int(last) + 1)]
-    return found
+        names += [":".join((_GENERATE, str(seed), *more)).rstrip(":") for seed in range(int(first), int(last) + 1)]
+    return names
 
 
 _MOST_LISTED = 10_000  # networks that one text can name

@@ -32,8 +32,6 @@ from fixfirst.game.parts import (
 )
 from fixfirst.game.scenario import Scenario
 
-# ---------------------------------------------------------------- sizes
-
 
 class Size(NamedTuple):
     """The most that a type of records holds."""
@@ -59,9 +57,6 @@ def size_of(scenario: Scenario) -> Size:
     return SMALL if scenario.num_hosts <= SMALL.hosts and len(scenario.subnets) <= SMALL.subnets else LARGE
 
 
-# ---------------------------------------------------------------- the same in all scenarios
-
-
 def constant(values: object, dtype: type = np.int64) -> np.ndarray:
     """An array that nobody can change."""
     array: np.ndarray = np.array(values, dtype=dtype)
@@ -69,12 +64,12 @@ def constant(values: object, dtype: type = np.int64) -> np.ndarray:
     return array
 
 
-# ---- blue's verbs, by number
+# Blue's verbs, by number
 HOST_VERBS = ("Analyse", "Remove", "Restore", "Misinform", *(f"Decoy{decoy.name}" for decoy in DECOYS))
 _VERBS = FREE_VERBS + HOST_VERBS
 SLEEP, MONITOR, ANALYSE, REMOVE, RESTORE, MISINFORM, FIRST_DECOY = range(7)
 
-# ---- ports and exploits, in the order in which red lists them
+# Ports and exploits, in the order in which red lists them
 PORTS = tuple(sorted(exploit.port for exploit in EXPLOITS))
 MOST_FURTHER_PORTS = 3  # more are seen as so many
 EXPLOIT_PORT = constant([1 << PORTS.index(e.port) for e in EXPLOITS])  # [E] mask of one
@@ -100,22 +95,19 @@ HEAVIEST_EXPLOIT = constant([fitting[0] if fitting else -1 for fitting in _FITTI
 OTHER_EXPLOITS = constant([sum(1 << e for e in fitting[1:]) for fitting in _FITTING], np.int16)  # [256] mask: all but it
 EXPLOITED_PORTS = 2 ** len(PORTS) - 1  # mask
 
-# ---- sets: eight possible members at a time
+# Sets: eight possible members at a time
 BYTE_SIZE = constant([byte.bit_count() for byte in range(256)], np.int8)  # [256]
 BYTE_MEMBER = constant(  # [256, 8]: the n-th smallest member
     [sorted(range(8), key=lambda member: (~byte >> member & 1, member)) for byte in range(256)], np.int8
 )
 
-# ---- bits as bytes: bit k of 0..255 becomes byte k
+# Bits as bytes: bit k of 0..255 becomes byte k
 EIGHT_BYTES = constant([sum((bits >> k & 1) << 8 * k for k in range(8)) for bits in range(256)], np.uint64)  # [256]
 
 
-# ---- B_line follows a script of 15 stages; after a failure it falls back to an earlier one
+# B_line follows a script of 15 stages; after a failure it falls back to an earlier one
 HOME, FIRST, _SECOND, SECONDS, THIRD, TARGET = range(6)  # whom a stage means, see `_bline_targets`
 BLINE_STAGES = (HOME, FIRST, FIRST, FIRST, _SECOND, _SECOND, _SECOND, SECONDS, THIRD, THIRD, THIRD, *[TARGET] * 4)
-
-
-# ---------------------------------------------------------------- one record
 
 
 @cache
@@ -273,10 +265,10 @@ def _red(scenario: Scenario) -> dict[str, object]:
         "first_hosts": known.hosts,
         "first_names": known.names,
         "first_subnets": known.subnets,
-        "reveals_hosts": [found.hosts for found in reveals],
-        "reveals_names": [found.names for found in reveals],
-        "reveals_subnets": [found.subnets for found in reveals],
-        "reveals_ot": [found.ot for found in reveals],
+        "reveals_hosts": [learned.hosts for learned in reveals],
+        "reveals_names": [learned.names for learned in reveals],
+        "reveals_subnets": [learned.subnets for learned in reveals],
+        "reveals_ot": [learned.ot for learned in reveals],
         "target": target,
         "target_runs_ot": target >= 0 and scenario.hosts[target].runs_ot,
         "ot_tenths": round(10 * scenario.ot_cost),
@@ -296,10 +288,10 @@ class Knowledge(NamedTuple):
 def _knowledge(scenario: Scenario, findings: tuple[Finding, ...]) -> Knowledge:
     ids = scenario.host_ids
     return Knowledge(
-        _set(ids[found.host] for found in findings if found.address),
-        _set(ids[found.host] for found in findings if found.name),
-        _set(scenario.hosts[ids[found.host]].subnet for found in findings if found.subnet),
-        any(found.ot_service for found in findings),
+        _set(ids[finding.host] for finding in findings if finding.address),
+        _set(ids[finding.host] for finding in findings if finding.name),
+        _set(scenario.hosts[ids[finding.host]].subnet for finding in findings if finding.subnet),
+        any(finding.ot_service for finding in findings),
     )
 
 
@@ -326,9 +318,6 @@ def _bline_targets(scenario: Scenario, most: int) -> list[list[int]]:
         means |= {THIRD: scenario.b_line_third[second], TARGET: scenario.target_id}
         by_user.append([means[stage] for stage in BLINE_STAGES])
     return [list(stage) for stage in zip(*by_user, strict=True)]
-
-
-# ---- sets
 
 
 def _set(members: Iterable[int]) -> int:
