@@ -14,7 +14,7 @@ import tomli_w
 from searches import EASY, RANDOM, ROLE, ledger, outcome
 
 import fixfirst as ff
-from fixfirst.game.base_world import shown_arrays
+from fixfirst.game.base_world import output_arrays
 from fixfirst.game.scenario import CAGE2
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.published import _Logs as Logs
@@ -228,7 +228,7 @@ def weights(change):
 
 
 def vec_arrays(change):
-    kept = {name: np.zeros((2, *shape), dtype) for name, (shape, dtype) in shown_arrays(CAGE2).items()}
+    kept = {name: np.zeros((2, *shape), dtype) for name, (shape, dtype) in output_arrays(CAGE2).items()}
     return change(kept)
 
 

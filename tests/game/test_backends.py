@@ -17,7 +17,7 @@ from processes import eventually, gone
 
 import fixfirst as ff
 from fixfirst.game import worker_world
-from fixfirst.game.base_world import shown_arrays
+from fixfirst.game.base_world import output_arrays
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.simulator import World
@@ -33,7 +33,7 @@ def actions_for(steps, num_envs):
 
 def everything(world):
     """All arrays as bytes, of the final ones the rows that count, and the last turns."""
-    rows = {name: world.ended if name.startswith("final") else slice(None) for name in shown_arrays(CAGE2)}
+    rows = {name: world.ended if name.startswith("final") else slice(None) for name in output_arrays(CAGE2)}
     if world.autoreset != "same_step":
         rows = {name: row for name, row in rows.items() if name not in ("final_observations", "final_access")}
     return {name: getattr(world, name)[row].tobytes() for name, row in rows.items()} | {"turns": world.turns().tobytes()}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game.base_world import shown_arrays
+from fixfirst.game.base_world import output_arrays
 from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.order import FIVE_TYPES
 
@@ -141,7 +141,7 @@ def test_states_no_game_can_be_in_are_refused(field, value):
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_arrays_that_the_compiled_code_would_write_beyond_are_refused(rows):
-    good = {name: np.zeros((4, *shape), dtype) for name, (shape, dtype) in shown_arrays(CAGE2).items()}
+    good = {name: np.zeros((4, *shape), dtype) for name, (shape, dtype) in output_arrays(CAGE2).items()}
     ff.make_vec(4, arrays=good).reset(seed=0)
     for name, array in good.items():
         for wrong in (array[:rows], array.astype(np.float16), np.asfortranarray(np.zeros((4, 4, 4))), None, array[::-1]):

@@ -15,8 +15,8 @@ from fixfirst.game.scenario import Scenario
 AUTORESET_MODES = {"next_step": rules.NEXT_STEP, "same_step": rules.SAME_STEP, "disabled": rules.DISABLED}
 
 
-def shown_arrays(scenario: Scenario) -> dict[str, tuple[tuple[int, ...], type]]:
-    """Return what a world shows of each of its N environments: name -> (shape of one row, dtype)."""
+def output_arrays(scenario: Scenario) -> dict[str, tuple[tuple[int, ...], type]]:
+    """Return what a world writes of each of its N environments: name -> (shape of one row, dtype)."""
     hosts, bits = (scenario.num_hosts,), (scenario.observation_bits,)
     return {
         "observations": (bits, np.int8),
@@ -36,7 +36,7 @@ class BaseWorld(ABC):
 
     autoreset: what follows an ended episode: `next_step`, `same_step` or, until it is reset, `disabled`.
     env_ids: the environments' numbers, which with the seed decide their chances (default 0, 1, 2, ...).
-    arrays: where to write what is shown, as named by `shown_arrays`, each [N, ...]; made here unless given.
+    arrays: where to write, as named by `output_arrays`, each [N, ...]; made here unless given.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class BaseWorld(ABC):
         self._autoreset = AUTORESET_MODES[autoreset]
         self.env_ids = np.arange(n) if env_ids is None else check_env_ids(env_ids, n)
 
-        shown = shown_arrays(self.scenario)
+        outputs = output_arrays(self.scenario)
         if arrays is None:
-            arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in shown.items()}
-        check_arrays(arrays, n, shown)
+            arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in outputs.items()}
+        check_arrays(arrays, n, outputs)
         self.observations = arrays["observations"]
         self.packed_obs = arrays["packed_obs"]  # [N], or [N, W]: the same, packed, bit i = observations[:, i]
         self.access = arrays["access"]  # [N, H] true red access: 0 none, 1 user, 2 root

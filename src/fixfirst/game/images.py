@@ -87,8 +87,8 @@ class ImageTable(Table):
         if kind == "ssh":
             return Service(ports, kind, root=account == PRIVILEGED[os], accounts=account is not None)
         if kind == "smtp" and _SMTP_PORT in ports:
-            known = str(process.version).lower() in _VERSIONS
-            check(known, f"{place}.Process Version", f"{process.version!r} is unknown; use {', '.join(_VERSIONS)}")
+            right = str(process.version).lower() in _VERSIONS
+            check(right, f"{place}.Process Version", f"{process.version!r} is unknown; use {', '.join(_VERSIONS)}")
         patched = os == parts.LINUX or "MS17_010" in self.system.patches
         immune = (kind == "web" and "rfi" not in (process.properties or ())) or (kind == "smb" and patched)
         return Service(ports, kind, root=process.username == PRIVILEGED[os], immune=immune)

@@ -71,8 +71,8 @@ class _Machines:
         check(1 <= len(lines) <= parts.MOST_HOSTS, self.file, right)
         rows = [{column: cell for column, cell in zip(header, line, strict=False) if cell} for line in lines]
         names = [row.get("name", "") for row in rows]
-        known = {"machines": names, "images": [*built_in()], "services": [*_SERVICES]}
-        self.rows = [as_table(_Row, row, self.file, f"row {n}", **known) for n, row in enumerate(rows, start=2)]
+        names_of = {"machines": names, "images": [*built_in()], "services": [*_SERVICES]}
+        self.rows = [as_table(_Row, row, self.file, f"row {n}", **names_of) for n, row in enumerate(rows, start=2)]
         for name, line in zip(names, lines, strict=True):
             check(names.count(name) == 1, self.file, f"{name} is there twice")
             check(len(line) <= len(header), self.file, f"{name} has {len(line)} cells for {len(header)} columns")

@@ -31,15 +31,15 @@ def fields_of(
     images: dict[str, Image] | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a `Scenario`, but for its name. lists: subnet -> its hosts in order; gated: those with a gate."""
-    known, number = built_in() | (images or {}), {machine.name: n for n, machine in enumerate(machines)}
+    available, number = built_in() | (images or {}), {machine.name: n for n, machine in enumerate(machines)}
     subnet_of = {host: subnet for subnet, hosts in lists.items() for host in hosts}
     subnets = sorted(lists, key=lambda subnet: min(map(number.__getitem__, lists[subnet])))
     unit_types, units = default_units(number, {name: subnet_of[name] for name in number}, subnets)
     watched = [machine for machine in machines if machine.watched]
-    server = next((m for m in watched if known[m.image] == parts.VELOCIRAPTOR_SERVER), watched[0])
+    server = next((m for m in watched if available[m.image] == parts.VELOCIRAPTOR_SERVER), watched[0])
     hosts = []
     for machine in machines:
-        image = known[machine.image]
+        image = available[machine.image]
         findings = {machine.name: Finding(machine.name, subnet=True, ot_service=image.runs_ot)}
         findings |= {name: Finding(name) for name in machine.leads_to}
         reveals = tuple(findings[name] for name in number if name in findings)

@@ -72,7 +72,7 @@ def _never_out_of_options(scenario: "Scenario") -> bool:
     tell. Subnets that were out of reach when it explored them are never explored again, so only open ones count.
     """
     ids, hosts = scenario.host_ids, scenario.hosts
-    known, subnets, told = set[int](), set[int](), set[int]()
+    known, subnets, asked = set[int](), set[int](), set[int]()
     waiting = list(scenario.known)
     while True:
         for finding in waiting:
@@ -85,10 +85,10 @@ def _never_out_of_options(scenario: "Scenario") -> bool:
                 known |= {h for h, host in enumerate(hosts) if host.subnet == subnet}
         if scenario.target_id in known or any(not _can_be_taken(scenario, hosts[h]) for h in known):
             return True
-        fresh = known - told
+        fresh = known - asked
         if not fresh:
             return False
-        told |= fresh
+        asked |= fresh
         waiting = [finding for h in fresh for finding in hosts[h].reveals]
 
 

@@ -390,7 +390,7 @@ class Scenario:
     def __reduce__(self) -> Any:
         if self is CAGE2:
             return "CAGE2"  # the same object in every process
-        return Scenario, tuple(getattr(self, one.name) for one in fields(self))
+        return Scenario, tuple(getattr(self, each.name) for each in fields(self))
 
 
 ENTERPRISE, OPERATIONAL, USER = range(3)  # the subnets of CAGE2

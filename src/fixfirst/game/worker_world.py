@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import arguments, errors, jobs
-from fixfirst.game.base_world import BaseWorld, shown_arrays
+from fixfirst.game.base_world import BaseWorld, output_arrays
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import Scenario
 
@@ -190,13 +190,13 @@ def _end_workers(workers: list[_WorldProcess]) -> None:
 
 def _sizes(num_envs: int, scenario: Scenario) -> dict[str, int]:
     """Return how many bytes every array takes."""
-    arrays = shown_arrays(scenario) | _INPUTS
+    arrays = output_arrays(scenario) | _INPUTS
     return {name: num_envs * math.prod(row) * np.dtype(dtype).itemsize for name, (row, dtype) in arrays.items()}
 
 
 def _arrays_in(memory: dict[str, Any], num_envs: int, scenario: Scenario) -> dict[str, np.ndarray]:
     """Return the arrays in their memory, which each keeps alive."""
-    arrays = shown_arrays(scenario) | _INPUTS
+    arrays = output_arrays(scenario) | _INPUTS
     return {name: np.ndarray((num_envs, *row), dtype, memory[name]) for name, (row, dtype) in arrays.items()}
 
 
@@ -207,7 +207,7 @@ def _serve(
     jobs.follow_parent()
     try:
         shared = {name: view[rows] for name, view in _arrays_in(memory, num_envs, scenario).items()}
-        world = make(rows.stop - rows.start, arrays={name: shared[name] for name in shown_arrays(scenario)})
+        world = make(rows.stop - rows.start, arrays={name: shared[name] for name in output_arrays(scenario)})
         pipe.send((False, world.variant))
         while (command := _next(pipe)) is not None:
             if command == _STEP:
