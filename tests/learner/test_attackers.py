@@ -7,7 +7,7 @@ from policies import FIRST_CHAMPION
 
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
-from fixfirst.learner.league import PAST
+from fixfirst.learner.population import PAST
 from fixfirst.learner.red_training import Opponent, best_response, play_red
 from fixfirst.play.baselines import make_baseline
 from fixfirst.policy.policy_file import load_policy
@@ -129,12 +129,16 @@ def test_the_defender_that_is_kept_is_the_average_of_the_updates():
 
 def test_attackers_of_a_league_prefer_different_hosts():
     league = small_league()
-    biases = [league._start(number)[1]["actor.4.bias"] for number in (0, 4)]  # both from scratch
-    assert abs(biases[0]).max() > 1 and abs(biases[0] - biases[1]).max() > 1
-    assert [league._start(number)[0] for number in (1, 2, 3)] == ["scratch", "known", "known"]  # nobody is of the past yet
+
+    def begin(*numbers):
+        return [league.starts.choose(number, league.pool) for number in numbers]
+
+    first, second = (weights["actor.4.bias"] for _, weights in begin(0, 4))  # both from scratch
+    assert abs(first).max() > 1 and abs(first - second).max() > 1
+    assert [name for name, _ in begin(1, 2, 3)] == ["scratch", "known", "known"]  # nobody is of the past yet
     while not league.pool:
         league.step()
-    assert [league._start(number)[0] for number in (1, 2, 3)] == [PAST, "known", PAST]
+    assert [name for name, _ in begin(1, 2, 3)] == [PAST, "known", PAST]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import red_view
 from fixfirst.game.game_config import Game
 from fixfirst.learner import driver
-from fixfirst.learner.league import FrozenRed, League
+from fixfirst.learner.league import League
+from fixfirst.learner.population import FrozenRed
 from fixfirst.policy import red_file
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live

@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import seeds
-from fixfirst.game import red_view, state
+from fixfirst.game import red_view
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
+from fixfirst.learner.population import FrozenRed, Starts, draw
 from fixfirst.learner.ppo import PPO, part_of, scale_logits, widen
 from fixfirst.learner.red_training import Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
@@ -50,22 +51,8 @@ from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
 
 MATRIX_SCRIPTS = ("b_line", "meander", "sleep")
-SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are shipped
-SOFTENED = 0.5  # the factor on the logits of one that goes on
 _AWAKE, _ASLEEP = 40, (3, 20)  # a lapse begins before this turn, and has at least and fewer than so many
 _AT_ONCE = 2  # responses that learn side by side, and halves of the matrix
-_ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
-
-
-class FrozenRed(NamedTuple):
-    """An attacker of the past."""
-
-    weights: Weights
-    taken: float  # what blue earned against it when they last met, smoothed
-    kind: rows.AttackerKind
-    start: str
-    round: int  # in which it was frozen
-    order: int = 0  # under which they meet, among the league's
 
 
 @dataclass
@@ -105,7 +92,7 @@ class League:
         if config.counts:  # it knows no order, so that these bits are the last
             groups = dict.fromkeys((*spec.memory.groups, "breaks", "again"))
             spec = replace(spec, memory=MemoryScheme(tuple(groups), spec.scenario))
-        self.config, self.spec, self._shipped, self.orders = config, spec, shipped, tuple(orders)
+        self.config, self.spec, self.orders = config, spec, tuple(orders)
         self.red_spec, self.updates, self.rounds, self.answered = red_view.RedSpec(spec.scenario, config.picky), 0, 0, 0
         self.learner = PPO(config.blue_ppo, spec, 0)
         self.learner.start_from(scale_logits(widen(start, spec.inputs), config.initial_logit_scale))
@@ -115,12 +102,11 @@ class League:
         self.steps = self._game.steps  # of an episode
         self._scripts = make_world(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.frozen_envs, autoreset="disabled")
-        self.pool: list[FrozenRed] = list(pool)
-        start_id, repaired_hosts = spec.scenario.start_id, spec.scenario.repaired_hosts
-        repaired = {repaired_hosts[action] for action in spec.action_set.actions}
-        self._targets = sorted(repaired - {-1, start_id})  # what attackers prefer, by turns
-        self.born = 0
         self._fronts = max(len(self.orders), 1)  # how many orders attackers differ by
+        repaired = {spec.scenario.repaired_hosts[action] for action in spec.action_set.actions}
+        targets = sorted(repaired - {-1, spec.scenario.start_id})
+        self.pool, self.born = list(pool), 0
+        self.starts = Starts(config, self.red_spec, shipped, self._fronts, targets)
         count = config.live * self._fronts
         self.live = [self._new_live(i, i * config.life // count) for i in range(count)]  # they do not end together
 
@@ -174,9 +160,9 @@ class League:
     def _play_script(self, name: str) -> np.ndarray:
         """Return what the averaged defender earns against a script, [matrix episodes]."""
         world = make_world(self._game.against(name), self.config.matrix_episodes, autoreset="disabled")
-        seed = seeds.stream_seed(self.config.seed, "matrix")
-        streams: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
-        return rollout.collect(world, self._defender(), workflows=self.orders, **streams).returns
+        seed, defender = seeds.stream_seed(self.config.seed, "matrix"), self._defender()
+        played = rollout.collect(world, defender, world_seed=seed, policy_seed=seed, first_episode=0, workflows=self.orders)
+        return played.returns
 
     def _play_pool(self) -> list[np.ndarray]:
         """Return what it earns against every frozen attacker, [matrix episodes] each."""
@@ -200,7 +186,7 @@ class League:
         return PolicyTable(Network.of(self.average), self.orders, spec=self.spec)
 
     def _new_live(self, number: int, age: int = 0) -> _LiveRed:
-        name, weights = self._start(self.born, as_shipped=self._is_lapsing(number))
+        name, weights = self.starts.choose(self.born, self.pool, as_shipped=self._is_lapsing(number))
         episodes = self.config.life * self.config.envs
         return _LiveRed(self._new_red(Opponent(self.player), weights, episodes), name, age)
 
@@ -213,42 +199,12 @@ class League:
         self.born += 1
         return RedTraining([opponent], self._game, self.red_spec, episodes=episodes, seed=seed, start=start, ppo=ppo)
 
-    def _start(self, number: int, *, as_shipped: bool = False) -> tuple[str, Weights]:
-        """Return where an attacker begins: every other one from one of the past, the rest from scratch and shipped ones.
-
-        One of the past goes on; the others begin with a preference for one host. as_shipped: it begins as the first that is
-        shipped, if there is any.
-        """
-        if as_shipped and self._shipped:
-            name = next(iter(self._shipped))
-            return name, scale_logits(self._shipped[name], SOFTENED)
-        rng = np.random.default_rng([self.config.seed, number])
-        others, turn = (SCRATCH, *self._shipped), number // self._fronts  # attackers of all orders begin alike
-        if turn % 2 and self.pool:
-            return PAST, scale_logits(self.pool[self._draw(rng, 1)[0]].weights, SOFTENED)
-        name = others[turn // 2 % len(others)]
-        if name == SCRATCH:
-            seed = seeds.stream_seed(self.config.seed, "start", number)
-            last_layer = self.config.red_ppo.last_layer
-            weights = Network.drawn(self.red_spec.inputs, self.red_spec.actions, seed, last_layer).as_weights()
-        else:
-            weights = scale_logits(self._shipped[name], SOFTENED)
-        target = self._targets[(turn // 2 + turn // 2 // len(others)) % len(self._targets)]  # all hosts with all starts
-        preferred = [choice.verb in _ON_HOSTS and choice.target == target for choice in self.red_spec.choices]
-        bias = weights["actor.4.bias"] + np.float32(self.config.preference) * np.array(preferred, np.float32)
-        return name, {**weights, "actor.4.bias": bias}
-
-    def _draw(self, rng: np.random.Generator, count: int) -> list[int]:
-        """Return frozen attackers, drawn without repetition; one that takes twice as much eight times as often."""
-        weights = np.array([max(-red.taken, 1.0) ** 3 for red in self.pool])
-        return sorted(rng.choice(len(self.pool), count, replace=False, p=weights / weights.sum()).tolist())
-
     def _respond(self) -> dict[str, float]:
         """Train attackers against the defender as it is, some side by side."""
         numbers = range(self.answered, min(self.answered + _AT_ONCE, self.config.responses))
         begun = []
         for number in numbers:
-            name, start = self._start(self.born)
+            name, start = self.starts.choose(self.born, self.pool)
             opponent = Opponent(self._defender(), self._only(number % self._fronts))
             begun.append((name, self._new_red(opponent, start, self.config.response_episodes)))
 
@@ -328,7 +284,7 @@ class League:
     def _sample_opponents(self) -> list[int]:
         """Return which frozen attackers are met in this update."""
         count = min(self.config.frozen, len(self.pool))
-        return self._draw(np.random.default_rng([self.config.seed, self.updates]), count) if count else []
+        return draw(self.pool, np.random.default_rng([self.config.seed, self.updates]), count) if count else []
 
     def _play_frozen(self, number: int, streams: Mapping[str, Any]) -> Rollout:
         red = self.pool[number]

@@ -7,6 +7,7 @@ from pathlib import Path
 from fixfirst.base import files
 from fixfirst.game import red_view
 from fixfirst.learner import checkpoint, driver, league, red_training
+from fixfirst.learner.population import FrozenRed
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy import red_file
@@ -157,7 +158,7 @@ def _begin_league(job: AdaptJob) -> league.League:
     """Return the league of a round as it begins, with the attackers of the rounds before."""
     policy, spec = load_policy(job.parent_policy), red_view.RedSpec(job.config.game.scenario)
     pool = [
-        league.FrozenRed(weights, taken, rows.AttackerKind.RESPONSE, "", job.round, number % len(job.orders))
+        FrozenRed(weights, taken, rows.AttackerKind.RESPONSE, "", job.round, number % len(job.orders))
         for number, (weights, taken) in enumerate(zip(_weights(job.attackers, spec), job.taken, strict=True))
     ]
     base = red_file.shipped_reds((red_file.BASE,), spec)
