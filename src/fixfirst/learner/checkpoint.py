@@ -25,23 +25,18 @@ class Resumable(Protocol):
     @property
     def done(self) -> bool:
         """Is it trained?"""
-        ...
 
     def step(self) -> Any:
         """Go on by one update, or by what a league does between two; return what came of it."""
-        ...
 
     def numbers(self) -> dict[str, Any]:
         """Return the state outside the learners, JSON-ready."""
-        ...
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Return all weights and moments, by name."""
-        ...
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        ...
 
 
 def save(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> None:

@@ -11,9 +11,9 @@ Trainings of defenders, attackers and leagues are driven like this; killed and r
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from fixfirst.base import errors, files, jobs
 from fixfirst.learner import checkpoint
@@ -24,21 +24,9 @@ from fixfirst.runs.layout import RunFiles
 _R = TypeVar("_R", bound=csv_logs.Row)
 
 
-class Progress(Protocol):
-    """Where a user sees how far a run is."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def say(self, text: str) -> None:
-        """Print a line that stays."""
-        ...
-
-
 @contextmanager
-def working(folder: Path, progress: Progress, *, is_run: bool = True) -> Iterator[jobs.Interrupt]:
-    """Hold the folder's lock, add a row to its log of sessions, note Ctrl-C. At its end the checkpoints are deleted.
+def working(folder: Path, progress: AbstractContextManager[object], *, is_run: bool = True) -> Iterator[jobs.Interrupt]:
+    """Hold the folder's lock, add a row to its log of sessions, show progress, note Ctrl-C; then delete the checkpoints.
 
     Raises if the run in the folder is finished. is_run: an attacker's folder has no log of sessions.
     """

@@ -35,7 +35,6 @@ class TurnPlayer(Protocol):
 
     def act(self, moment: Moment) -> np.ndarray:
         """Return actions [N]; they count as taken."""
-        ...
 
 
 Player = PolicyTable | TurnPlayer

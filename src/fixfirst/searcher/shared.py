@@ -246,7 +246,7 @@ class SharedSearch:
         replicates = {n: trainings[n] for n in self.kept_trainings()[: config.exploit_replicates]}
         plan = exploiting.Exploiting(config, self.folder, replicates, tuple(self.orders))
         measured, scripted = yield from plan.plan(self, view)
-        seed, long_enough = seeds.stream_seed(config.seed, "adaptive"), config.exploits_long
+        seed, long_enough = seeds.stream_seed(config.seed, "adaptive"), config.budget.is_long and config.adapts_long
         units = self._units(idle=False)
         return exploiting.price_adaptive(
             self.orders, measured, scripted, units, config.margin, seed, long_enough=long_enough

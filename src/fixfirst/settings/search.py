@@ -2,7 +2,6 @@
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -249,11 +248,6 @@ class SearchConfig(training.PlayerSettings, Exploitation):
         )
 
     @property
-    def exploits_long(self) -> bool:
-        """Is there enough training of both sides for prices against attackers that adapt to mean something?"""
-        return self.budget.is_long and self.adapts_long
-
-    @property
     def next_budget(self) -> int:
         """How many episodes to try where these did not settle."""
         return self.budget.enough(_enough_episodes({"red_agent": self.red_agent}))
@@ -300,9 +294,7 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     @property
     def trial_role(self) -> PolicySpec:
         """What the policies of trials read and may choose."""
-        shield = self.keep in SHIELDS
-        keeping = self.keep if shield else "shield"
-        return replace(self.training.spec, units=self.scheme, shield=shield, idle=self.idle_units, keeping=keeping)
+        return self.training.model_copy(update={"workflow": training.ALL}).spec
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """Return how trial `number` is trained, with streams of its own."""

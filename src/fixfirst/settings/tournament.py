@@ -56,21 +56,9 @@ class TournamentConfig(arguments.Settings):
         return self.opening == FIND
 
     @property
-    def dropped_episodes(self) -> int:
-        """Episodes of the starts that are given up."""
-        return (self.entrants - self.survivors) * self.start_episodes
-
-    @property
     def seeking_episodes(self) -> int:
         """Episodes in which one survivor looks for an opening."""
         return self.seek_episodes if self.finds_opening else 0
-
-    @property
-    def finding_episodes(self) -> int:
-        """Episodes in which an opening is found, of all together."""
-        if not self.finds_opening:
-            return 0
-        return self.survivors * self.seek_episodes + (self.finalists + 1) * self.final_episodes
 
     @property
     def finishing(self) -> int:
@@ -85,4 +73,6 @@ class TournamentConfig(arguments.Settings):
     @property
     def extra_episodes(self) -> int:
         """Episodes of all that is not a survivor's own training without an opening."""
-        return self.dropped_episodes + self.finding_episodes + self.finishing_episodes
+        dropped = (self.entrants - self.survivors) * self.start_episodes
+        openings = self.survivors * self.seek_episodes + (self.finalists + 1) * self.final_episodes
+        return dropped + (openings if self.finds_opening else 0) + self.finishing_episodes
