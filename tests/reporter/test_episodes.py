@@ -146,17 +146,6 @@ def test_what_is_seen_and_what_is_true_are_those_of_the_world():
             assert moment["access"] == tuple(("none", "user", "root")[level] for level in access)
 
 
-def test_the_episodes_are_the_first_ones_of_the_evaluation():
-    player = make_baseline("random")
-    measured = play(player, Game(red_agent="meander", max_steps=40), episodes=50, seed=7, purpose="test")
-    played = watch(player, 20, red_agent="meander", steps=40, seed=7)
-    assert measured.turns is None and np.array_equal(played.returns, measured.returns[:20])
-    for number in (0, 19):
-        episode = describe_episode(played, "", number)
-        assert episode["return10"] == episode["steps"][-1]["return10"] == round(10 * measured.returns[number])
-        assert episode["return10"] == sum(step["reward10"] for step in episode["steps"])
-
-
 def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
     monkeypatch.setattr("fixfirst.play.evaluation.BATCH", 4)
     played = watch(make_baseline("random"), 10, steps=15, seed=1)
@@ -208,30 +197,26 @@ def test_reasons_name_what_was_fixed_and_what_was_waiting():
     ]
 
 
-def test_under_rule_top_a_needless_repair_of_an_urgent_type_is_a_violation():
+def test_reasons_are_those_of_the_rule_and_in_the_words_of_the_grouping():
+    """Rule top: a needless repair of an urgent type is a violation. fixed_types: types that were skipped are named."""
     story = (("Restore", "Enterprise0"), ["User1"])
-    reason = "fixed enterprise Enterprise0 (not held) while user User1 was held"
-    assert judged(story, rule="top") == [("violation", reason)]
-
-
-def test_under_rule_fixed_types_the_reason_names_the_types_skipped():
+    assert judged(story, rule="top") == [("violation", "fixed enterprise Enterprise0 (not held) while user User1 was held")]
     story = [(("Restore", "Op_Server0"), []), (("Restore", "Enterprise0"), []), (("Restore", "Op_Server0"), [])]
     assert judged(*story, rule="fixed_types") == [
         ("violation", "fixed op_server Op_Server0 (not held) before any repair of enterprise"),
         ("in order", "fixed enterprise Enterprise0 (not held); every type above it was fixed before"),
         ("in order", "fixed op_server Op_Server0 (not held); every type above it was fixed before"),
     ]
-
-
-def test_the_foothold_counts_where_it_is_to_be_counted():
     order, story = (
         "user > enterprise > op_server > op_host > defender",
         (("Restore", "Enterprise0"), ["User0", "Enterprise0"]),
     )
     assert judged(story, order=order)[0][0] == "in order"
-    assert judged(story, order=order, count_foothold=True) == [
-        ("violation", "fixed enterprise Enterprise0 while user User0 was held")
-    ]
+    reason = "fixed enterprise Enterprise0 while user User0 was held"
+    assert judged(story, order=order, count_foothold=True) == [("violation", reason)]
+    scheme = UnitScheme.from_dict({"server": ["Op_Server0"], "rest": [name for name in HOST_NAMES if name != "Op_Server0"]})
+    story, reason = (("Remove", "User1"), ["User1", "Op_Server0"]), "fixed rest User1 while server Op_Server0 was held"
+    assert judged(story, order="server > rest", scheme=scheme) == [("violation", reason)]
 
 
 @pytest.mark.parametrize("rule", ["no_higher", "top", "fixed_types"])
@@ -251,10 +236,3 @@ def test_verdicts_agree_with_the_compliance_of_the_evaluation(rule):
             if rule == "no_higher" and step["verdict"] is not None and step["verdict"]["kind"] == "violation":
                 waiting = step["verdict"]["reason"].partition(" while ")[2].replace(",", "").split()
                 assert any(name in step["needed"] and ranks[name] < ranks[step["blue_target"]] for name in waiting)
-
-
-def test_another_grouping_of_the_hosts_is_named_in_its_own_words():
-    scheme = UnitScheme.from_dict({"server": ["Op_Server0"], "rest": [name for name in HOST_NAMES if name != "Op_Server0"]})
-    assert judged((("Remove", "User1"), ["User1", "Op_Server0"]), order="server > rest", scheme=scheme) == [
-        ("violation", "fixed rest User1 while server Op_Server0 was held")
-    ]

@@ -7,7 +7,7 @@ from fixfirst.base import errors
 from fixfirst.cli.app import CyborgFlag, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, Report, tell_searches
 from fixfirst.cli.train import tell_league, tell_training
-from fixfirst.runs import layout, rows, sessions
+from fixfirst.runs import layout, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.execution import Execution
 
@@ -34,7 +34,7 @@ def resume_command(
     was_finished = False
     with suppress(*errors.UNREADABLE):  # what is wrong with it, `resume` says
         runs = layout.find_runs(run, 1) if RunFiles(run).study.is_file() else [run]
-        was_finished = bool(runs) and all(sessions.status(folder) == rows.Outcome.FINISHED for folder in runs)
+        was_finished = bool(runs) and all(map(sessions.is_finished, runs))
     result = running.resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
     if was_finished:
         errors.note(f"{run} was finished already; this is its result")

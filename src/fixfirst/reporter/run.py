@@ -19,7 +19,7 @@ from fixfirst.runs.layout import Kind, RunFiles
 from fixfirst.runs.manifest import read_config, read_manifest
 from fixfirst.runs.matrix import complete_rounds
 from fixfirst.runs.rows import ChoiceRow, MatrixRow, Outcome, SessionRow, Trial, UpdateRow, ValueRow
-from fixfirst.runs.sessions import RUNNING, is_locked
+from fixfirst.runs.sessions import RUNNING, status
 from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.evaluation import Evaluation
@@ -110,7 +110,7 @@ class Run:
     def status(self) -> str:
         """running, finished or interrupted; a lenient reader does not know where nothing is recorded."""
         outcome = self.sessions[-1].outcome if self.sessions else UNKNOWN if self.lenient else Outcome.INTERRUPTED
-        return RUNNING if outcome != Outcome.FINISHED and is_locked(self.folder) else outcome
+        return status(self.folder, outcome)
 
     @property
     def is_running(self) -> bool:

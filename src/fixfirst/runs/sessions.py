@@ -46,9 +46,9 @@ def job_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def status(folder: Path) -> str:
-    """running, finished or interrupted. Of a finished run no lock is asked for."""
-    outcome = last_outcome(folder)
+def status(folder: Path, outcome: str = "") -> str:
+    """running, finished or interrupted. Of a finished run no lock is asked for. outcome: of its last session, if known."""
+    outcome = outcome or last_outcome(folder)
     return RUNNING if outcome != Outcome.FINISHED and is_locked(folder) else outcome
 
 
