@@ -192,9 +192,6 @@ def test_an_edit_in_a_file_of_constants_compiles_again_and_folders_that_nobody_u
     assert filled.call()[0] == {"double": (42, 0)}  # the first folder is still there
 
 
-# ---------------------------------------------------------------- whose folder it is
-
-
 def test_a_user_without_a_home_has_a_private_temporary_folder(tmp_path, monkeypatch):
     def no_home():
         raise RuntimeError("Could not determine home directory.")
@@ -235,9 +232,6 @@ def test_a_folder_that_others_write_is_refused(variable, folder, mode, uid, says
             machine_code.cache_folder()
 
 
-# ---------------------------------------------------------------- what machine code depends on
-
-
 @pytest.fixture
 def three_rooms(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_code, "PACKAGE", tmp_path)
@@ -276,7 +270,8 @@ def test_another_version_of_numba_has_other_folders(three_rooms, monkeypatch):
 
 # Used by modules of constants, but not for their constants.
 BESIDE = {f"base.{name}" for name in ("errors", "arguments", "distributions", "seeds")}
-BESIDE |= {f"game.{name}" for name in ("documents", "images", "making", "notes", "reward", "scenario_file")}
+BESIDE |= {f"game.{name}" for name in ("documents", "images", "machine_table", "notes", "random_scenario", "reward")}
+BESIDE |= {"game.scenario_reading", "game.scenario_writing"}
 
 
 def fixfirst_imports(tree):

@@ -1,12 +1,15 @@
 """Small things that people meet first: where a run goes, what was run before, short flags, words in any case."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from searches import SHARED
 
 import fixfirst as ff
-from fixfirst.cli import main
+from fixfirst.cli import bench, main
+from fixfirst.runs.layout import unused_folder
 from fixfirst.stats.answer import short_order
 
 TINY = ["--workflow", "none", "--total-episodes", "8", "--n-envs", "4", "--max-steps", "5"]
@@ -77,3 +80,28 @@ def test_where_there_is_no_terminal_every_round_is_a_line_with_the_best_order_so
     assert "best so far" not in lines[0] and all("; best so far " in line for line in lines[1:])
     best = lines[-1].split("; best so far ")[1].rpartition(", ")
     assert best[0] in {short_order(order.workflow, run.answer.idle) for order in run.answer.orders} and float(best[2]) < 0
+
+
+def test_python_dash_m_is_the_command():
+    run = subprocess.run([sys.executable, "-m", "fixfirst", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ff.__version__
+
+
+def test_bench_prints_what_it_measures(monkeypatch, capsys):
+    monkeypatch.setattr(bench, "BATCHES", (1, 10))
+    monkeypatch.setattr(bench, "SECONDS", 0.0)
+    assert main(["bench", "--scenario", "tiny", "--json"]) == 0
+    speeds = json.loads(capsys.readouterr().out)["steps_per_s"]
+    assert set(speeds["b_line"]) == set(speeds["meander"]) == {"make_vec(1)", "make_vec(10)", "gym.make"}
+    assert all(speed > 0 for rates in speeds.values() for speed in rates.values())
+    assert main(["bench", "--scenario", "tiny"]) == 0 and "make_vec(10)" in capsys.readouterr().out
+
+
+def test_a_run_without_a_name_gets_one_that_is_free(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for _ in range(3):
+        names.append(str(unused_folder("train-b_line:0.5,meander:0.5-0")))
+        (tmp_path / names[-1]).mkdir(parents=True)
+    first = "runs/train-b_line0.5-meander0.5-0"
+    assert names == [first, f"{first}-2", f"{first}-3"]

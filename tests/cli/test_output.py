@@ -19,20 +19,15 @@ def shell(script, *arguments, folder):
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
-@pytest.mark.parametrize(
-    ("script", "says"),
-    [
-        ('"$@" > /dev/full', "fixfirst: output: No space left on device\n"),
-    ],
-)
-def test_a_full_stdout_is_one_line(tmp_path, script, says):
+def test_a_full_stdout_is_one_line(tmp_path):
     write_search(tmp_path / "runs" / "one")
-    run = shell(script, "runs", folder=tmp_path)
-    assert (run.returncode, run.stderr) == (2, says)
+    run = shell('"$@" > /dev/full', "runs", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (2, "fixfirst: output: No space left on device\n")
 
 
-def test_help_that_nobody_reads_to_its_end(tmp_path):
-    run = shell('set -o pipefail; "$@" | head -c 1', "--help", folder=tmp_path)
+@pytest.mark.parametrize("command", ["--help", "watch sleep --episodes 3 --text"])
+def test_what_nobody_reads_to_its_end_is_no_error(tmp_path, command):
+    run = shell('set -o pipefail; "$@" | head -c 1', *command.split(), folder=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
 
 

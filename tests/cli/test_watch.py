@@ -3,15 +3,16 @@
 import json
 import os
 import re
-import subprocess
-import sys
+import shutil
 import webbrowser
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+from approved import approve
 from cage2 import HOST_NAMES, HOSTS
 from PIL import Image
+from searches import one_line
 
 from fixfirst.adapters.defenders import make_defender
 from fixfirst.api.evaluate import PURPOSE
@@ -42,9 +43,6 @@ def policy(tmp_path_factory):
 @pytest.fixture(scope="module")
 def document():
     return replay("react-restore", workflow=ORDER, red_agent="b_line", episodes=12, steps=40)
-
-
-# ---------------------------------------------------------------- the document
 
 
 def test_the_json_document_is_the_one_the_page_holds(capsys, tmp_path):
@@ -118,9 +116,6 @@ def test_what_a_policy_remembers_is_told_turn_by_turn():
     assert "; memory full; " in head and "\n      memory network quiet turns 1" in worst
 
 
-# ---------------------------------------------------------------- two players, orders that change, one episode
-
-
 def test_the_second_player_meets_the_same_episodes_as_the_first(policy):
     told = replay("react-restore", beside=str(policy), workflow=ORDER, red_agent="b_line", episodes=12, steps=30)
     alone = replay(str(policy), workflow=ORDER, red_agent="b_line", variant="current", episodes=12, steps=30)
@@ -171,63 +166,10 @@ def test_an_episode_can_be_had_as_an_animation(tmp_path):
         assert animation.n_frames > 10 and animation.size[0] > 1600  # two maps of 800 pixels
 
 
-# ---------------------------------------------------------------- text
-
-
-def test_the_text_tells_every_step_of_every_episode(document):
-    text = "\n".join(replay_lines(document, turns=True))
-    head, *episodes = text.split("\n\n")
-    assert head.startswith(
-        f"react-restore; order {ORDER}; against b_line on simulator, variant current; 12 episodes of 40 steps"
-    )
-    assert [block.split(":")[0] for block in episodes] == ["worst", "median", "best"]
-    for block, told in zip(episodes, document["episodes"], strict=True):
-        steps = re.findall(r"^ *(\d+)  red +(.*)$", block, re.M)
-        assert [int(number) for number, _ in steps] == list(range(1, 41))
-        assert steps[0][1] == "Discover subnet User: worked"
-        reasons = [step["verdict"]["reason"] for step in told["steps"] if step["verdict"]]
-        assert reasons and all(reason in block for reason in reasons)
-        assert block.rstrip().endswith(f"return {told['return10'] / 10:.1f}")
-
-
-def test_a_step_in_text_reads_like_this(document):
-    step = document["episodes"][0]["steps"][1] | {
-        "step": 7,
-        "red": "Exploit Enterprise1 (HTTPSRFI)",
-        "red_worked": True,
-        "blue": "Restore User2",
-        "blue_worked": True,
-        "verdict": {"kind": "violation", "reason": "fixed user User2 while enterprise Enterprise1 was held"},
-        "access": ["none", "none", "user", *["none"] * 5, "root", *["none"] * 4],
-        "belief": ["clean", "clean", "user", *["clean"] * 10],
-        "activity": ["none", "none", "exploit", *["none"] * 10],
-        "decoys": [[], [25, 80], *[[]] * 11],
-        "costs": [{"what": "restore", "tenths": -10}],
-        "reward10": -10,
-        "return10": -32,
-    }
-    episode = document["episodes"][0] | {"steps": [step, step]}
-    lines = replay_lines(document | {"episodes": [episode]}, turns=True)[4:]
-    assert lines == [
-        "   7  red    Exploit Enterprise1 (HTTPSRFI): worked",
-        "      blue   Restore User2: worked   [violation: fixed user User2 while enterprise Enterprise1 was held]",
-        "      true   Enterprise1 user, User0 root",
-        "      seen   Enterprise1 user (exploit now)",
-        "      decoys Enterprise0 25 80",
-        "      cost   restore -1.0; reward -1.0, return -3.2",
-    ]
-
-
-def test_a_reader_who_stops_reading_is_no_error():
-    command = [sys.executable, "-m", "fixfirst", "watch", "sleep", "--episodes", "3", "--text"]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    run.stdout.readline()
-    run.stdout.close()
-    assert "Traceback" not in run.stderr.read() and run.wait() == 0
-    run.stderr.close()
-
-
-# ---------------------------------------------------------------- the page as a file
+def test_the_text_is_what_was_approved(capsys):
+    words = ["watch", "random", "--workflow", ORDER, "--steps", "15", "--episodes", "3", "--red-agent", "b_line", "--text"]
+    assert main(words) == 0
+    approve("watch.txt", capsys.readouterr().out)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
@@ -279,25 +221,18 @@ def test_the_documented_python_makes_an_animation(tmp_path, monkeypatch):
         assert animation.n_frames > 10  # equal frames are joined
 
 
-# ---------------------------------------------------------------- misuse
-
-
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ({"variant": "newest"}, "unknown variant 'newest'"),
-        ({"variant": ["current"]}, "unknown variant ['current']"),
+        ({"variant": "newest"}, "variant must be current, leaderboard or debugged, got 'newest'"),
+        ({"variant": ["current"]}, "variant must be current, leaderboard or debugged, got ['current']"),
         ({"red_agent": "<b>"}, "unknown red agent '<b>'"),
         (["b_line"], "damaged (its config is not a table)"),
     ],
 )
 def test_a_policy_file_that_names_a_world_we_do_not_have_is_refused(policy, tmp_path, capsys, config, says):
-    for path in ("policy.json", "policy.safetensors"):
-        (tmp_path / path).write_bytes((policy / path).read_bytes())
-    facts = json.loads((tmp_path / "policy.json").read_text())
-    facts["config"] = config
-    signed = with_checksum(facts)  # a forger can compute it, too
-    (tmp_path / "policy.json").write_text(json.dumps(signed))
-    assert main(["watch", str(tmp_path), *SHORT[:4]]) == 2
-    error = capsys.readouterr().err
-    assert says in error and error.count("\n") == 1
+    copy = shutil.copytree(policy, tmp_path / "policy")
+    facts = json.loads((copy / "policy.json").read_text()) | {"config": config}
+    (copy / "policy.json").write_text(json.dumps(with_checksum(facts)))  # whoever made the file can compute it, too
+    assert main(["watch", str(copy), *SHORT[:4]]) == 2
+    one_line(capsys, says)

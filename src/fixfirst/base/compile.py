@@ -53,7 +53,6 @@ SOURCES = (
     "orders/compliance.py",
     "orders/repairs.py",
     "policy/decoy_slots.py",
-    "policy/action_sets.py",
     "policy/memory.py",
     "policy/remembering.py",
     "policy/reading.py",
