@@ -11,7 +11,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 
 # Other Pythons than that of .venv, those that are installed; and the tests that need no PyTorch and take two minutes.
 PYTHONS ?= $(foreach version,3.12 3.13 3.14,$(shell python$(version) -c "" 2>/dev/null && command -v python$(version)))
-FAST := tests/game tests/orders tests/stats tests/play tests/runs tests/api tests/cli tests/test_layout.py tests/base tests/policy
+FAST := tests/game tests/orders tests/stats tests/play tests/adapters tests/runs tests/api tests/cli tests/test_layout.py tests/base tests/policy
 
 .PHONY: help install search test tests pythons check bench docs soak clean
 help:

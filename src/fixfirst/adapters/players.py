@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.adapters import agents
+from fixfirst.adapters.onnx_file import ONNX
 from fixfirst.base import arguments, errors
 from fixfirst.game import attacker_files
 from fixfirst.game.scenario import CAGE2, Scenario
@@ -44,7 +45,7 @@ def resolve(policy: PolicyLike) -> str | Policy | PolicyTable | agents.Agent:
         return agents.Agent(policy)
     if isinstance(policy, str) and policy in baselines.BASELINES:
         return policy
-    is_onnx = Path(policy).suffix == agents.ONNX and Path(policy).is_file()
+    is_onnx = Path(policy).suffix == ONNX and Path(policy).is_file()
     return agents.Agent(policy) if is_onnx else load_named(policy)
 
 

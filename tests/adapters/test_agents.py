@@ -6,7 +6,6 @@ import pytest
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy.scripts import DEFENDERS
-from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
 SMALL = {"red_agent": "b_line", "variant": "current", "steps": 20, "episodes": 30, "quiet": True}
@@ -161,9 +160,6 @@ def test_the_traceback_of_an_agent_that_fails_is_kept_as_a_note():
     assert "in <lambda>" in "".join(caught.value.__notes__)
 
 
-# ---------------------------------------------------------------- files and other libraries
-
-
 def test_an_exported_policy_plays_as_the_policy_itself(tmp_path):
     pytest.importorskip("onnxruntime")
     path = ff.export("champion", "onnx", tmp_path / "champion.onnx")
@@ -207,45 +203,3 @@ def test_an_onnx_file_of_another_maker_gives_a_value_of_each_action(tmp_path):
     path = tmp_path / "net.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     assert ff.evaluate(path, **SMALL) == ff.evaluate(lambda obs: np.where(obs.any(axis=1), 0, 5), **SMALL)
-
-
-def test_models_of_stable_baselines_play_by_their_own_networks():
-    stable_baselines3 = pytest.importorskip("stable_baselines3")
-    contrib = pytest.importorskip("sb3_contrib")
-    import torch
-
-    from fixfirst import sb3
-
-    plain = stable_baselines3.PPO("MlpPolicy", sb3.make(2), seed=0, device="cpu")
-    memory = {"memory": "full", "action_set": "macros"}
-    masked = contrib.MaskablePPO("MlpPolicy", sb3.make(2, **memory), seed=0, device="cpu")
-
-    def table(model, **spec):
-        def probabilities(inputs):
-            with torch.no_grad():
-                return model.policy.get_distribution(torch.as_tensor(inputs)).distribution.probs.double().numpy()
-
-        return PolicyTable(probabilities, spec=PolicySpec(**spec), greedy=True)
-
-    assert ff.evaluate(plain, greedy=True, **SMALL) == ff.evaluate(table(plain), **SMALL)
-    parts = {"memory": ff.MemoryScheme.parse("full"), "action_set": ff.ActionSet.parse("macros")}
-    agent = ff.Agent(masked, **memory)
-    assert ff.evaluate(agent, greedy=True, **SMALL) == ff.evaluate(table(masked, **parts), **SMALL)
-    with pytest.raises(ff.ConfigError, match=r'reads \(175,\) and has 40 choices.*memory="full", action_set="macros"'):
-        ff.evaluate(masked, **SMALL)
-
-
-def test_a_recurrent_model_of_sb3_contrib_keeps_its_state_for_an_episode():
-    contrib = pytest.importorskip("sb3_contrib")
-    from fixfirst import sb3
-
-    model = contrib.RecurrentPPO("MlpLstmPolicy", sb3.make(2), n_steps=8, batch_size=8, seed=0, device="cpu")
-    envs = ff.make_vec(3, max_steps=4, autoreset_mode="same_step")
-    obs, _ = envs.reset(seed=0)
-    starts, state, right = np.ones(3, bool), None, []
-    for _ in range(10):
-        actions, state = model.predict(obs, state=state, episode_start=starts, deterministic=True)
-        right.append(actions)
-        obs, _, _, starts, _ = envs.step(actions)
-    envs.reset(seed=0)
-    assert np.array_equal(ff.rollout(envs, model, 10, greedy=True).actions, right)

@@ -12,20 +12,34 @@ from fixfirst.game.state import state_dtype
 from fixfirst.game.tables import SMALL
 from fixfirst.reporter.network_map import map_of
 
+MEMORY = {"memory": "full", "action_set": "macros"}
+RENDERED = [{"render_mode": "rgb_array"}, {"render_mode": "ansi"}]
+
 
 def actions_for(steps, num_envs, seed=0):
     return np.random.default_rng(seed).integers(0, 145, (steps, num_envs))
 
 
-@pytest.mark.filterwarnings("ignore:.*Overwriting existing.*")
-@pytest.mark.parametrize("red_agent", ["b_line", "meander", "sleep"])
-def test_gymnasiums_checker_accepts_the_environment(red_agent):
-    check_env(gym.make("fixfirst/Cage2-v0", red_agent=red_agent).unwrapped)
+def choices_for(steps, num_envs, seed=0):
+    """Half of them decoy macros, so that some are soon masked."""
+    rng = np.random.default_rng(seed)
+    shape = (steps, num_envs)
+    return np.where(rng.random(shape) < 0.5, rng.integers(28, 40, shape), rng.integers(0, 28, shape))
 
 
-def test_stable_baselines_checker_accepts_the_environment():
-    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs pip install fixfirst[sb3]")
-    checker.check_env(ff.Cage2(red_agent="meander"))
+REMEMBERED = [(memory, actions) for memory in ("none", "scans", "full") for actions in ("all", "macros")]
+
+
+@pytest.mark.filterwarnings("ignore:.*Overwriting existing.*", "ignore:.*different from the unwrapped version")
+@pytest.mark.parametrize("settings", [{"red_agent": "b_line"}, {"red_agent": "meander"}, {"red_agent": "sleep"}, *RENDERED])
+def test_gymnasiums_checker_accepts_the_environment_and_its_frames(settings):
+    check_env(gym.make("fixfirst/Cage2-v0", **settings).unwrapped, skip_render_check="render_mode" not in settings)
+
+
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
+@pytest.mark.parametrize(("memory", "action_set"), REMEMBERED)
+def test_gymnasiums_checker_accepts_an_environment_that_remembers(memory, action_set):
+    check_env(ff.Remember(ff.Cage2(red_agent="meander"), memory, action_set), skip_render_check=True)
 
 
 def test_make_vec_of_gymnasium_gives_the_native_vector_environment():
@@ -35,23 +49,28 @@ def test_make_vec_of_gymnasium_gives_the_native_vector_environment():
     assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
 
 
-def test_a_vector_environment_equals_as_many_single_ones():
-    n, steps = 5, 60
-    envs = ff.make_vec(n, red_agent="b_line:0.5,meander:0.5", green=True, max_steps=25, autoreset_mode="same_step")
-    singles = [ff.Cage2(red_agent="b_line:0.5,meander:0.5", green=True, max_steps=25, env_id=i) for i in range(n)]
+@pytest.mark.parametrize("role", [{}, MEMORY], ids=["plain", "remembering"])
+def test_a_vector_environment_equals_as_many_single_ones(role):
+    n, settings = 5, {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 25}
+    envs = ff.make_vec(n, autoreset_mode="same_step", **settings, **role)
+    singles = [ff.Cage2(env_id=i, **settings) for i in range(n)]
+    singles = [ff.Remember(env, **role) for env in singles] if role else singles
     batch, _ = envs.reset(seed=3)
     assert np.array_equal(batch, [env.reset(seed=3)[0] for env in singles])
-    for actions in actions_for(steps, n):
-        obs, rewards, terminated, truncated, info = envs.step(actions)
+
+    def same(batch, i, own):
+        return all(np.array_equal(batch[fact][i], own[fact]) for fact in ("access", "action_mask") if fact in own)
+
+    for choices in choices_for(60, n) if role else actions_for(60, n):
+        obs, rewards, terminated, truncated, info = envs.step(choices)
         for i, env in enumerate(singles):
-            one = env.step(actions[i])
-            assert rewards[i] == one[1] and not terminated[i] and truncated[i] == one[3]
-            if truncated[i]:
-                assert np.array_equal(info["final_obs"][i], one[0])
-                assert np.array_equal(info["final_info"]["access"][i], one[4]["access"])
-                assert info["episode_return"][i] == one[4]["episode_return"]
-                one = (*env.reset()[:1], *one[1:4], {"access": env.world.access[0]})
-            assert np.array_equal(obs[i], one[0]) and np.array_equal(info["access"][i], one[4]["access"])
+            last, reward, _, ended, own = env.step(choices[i])
+            assert rewards[i] == reward and truncated[i] == ended and not terminated[i]
+            if ended:
+                assert np.array_equal(info["final_obs"][i], last) and same(info["final_info"], i, own)
+                assert info["episode_return"][i] == own["episode_return"] and info["episode_length"][i] == 25
+                last, own = env.reset()
+            assert np.array_equal(obs[i], last) and same(info, i, own)
 
 
 def test_types_and_shapes_are_those_promised():
@@ -154,19 +173,6 @@ def test_red_agents_may_differ_per_environment_and_be_mixed_per_episode():
     assert set(mixed) == {0, 1} and abs((mixed == 1).mean() - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 400)
 
 
-# ---------------------------------------------------------------- with a memory and macros
-
-
-MEMORY = {"memory": "full", "action_set": "macros"}
-
-
-def choices_for(steps, num_envs, seed=0):
-    """Half of them decoy macros, so that some are soon masked."""
-    rng = np.random.default_rng(seed)
-    shape = (steps, num_envs)
-    return np.where(rng.random(shape) < 0.5, rng.integers(28, 40, shape), rng.integers(0, 28, shape))
-
-
 def test_spaces_and_masks_follow_the_memory_and_the_action_set():
     envs = ff.make_vec(3, **MEMORY)
     obs, info = envs.reset(seed=0)
@@ -186,25 +192,6 @@ def test_the_first_52_bits_are_the_worlds_whatever_is_remembered(memory):
         (seen, *told), (obs, *same) = plain.step(actions), envs.step(actions)
         assert np.array_equal(obs[:, :52], seen) and np.array_equal(same[0], told[0])
         assert np.array_equal(obs[:, 52:], envs.memories.bits())
-
-
-def test_a_single_environment_that_remembers_equals_one_of_a_batch():
-    n, settings = 4, {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 25}
-    envs = ff.make_vec(n, autoreset_mode="same_step", **settings, **MEMORY)
-    singles = [ff.Remember(ff.Cage2(env_id=i, **settings), **MEMORY) for i in range(n)]
-    batch, info = envs.reset(seed=3)
-    assert np.array_equal(batch, [env.reset(seed=3)[0] for env in singles])
-    for choices in choices_for(60, n):
-        obs, rewards, _, truncated, info = envs.step(choices)
-        for i, env in enumerate(singles):
-            last, reward, _, ended, told = env.step(choices[i])
-            assert rewards[i] == reward and truncated[i] == ended
-            if ended:
-                assert np.array_equal(info["final_obs"][i], last) and last[52:].any()
-                assert np.array_equal(info["final_info"]["action_mask"][i], told["action_mask"])
-                last, told = env.reset()
-                assert not last.any() and told["action_mask"].all()
-            assert np.array_equal(obs[i], last) and np.array_equal(info["action_mask"][i], told["action_mask"])
 
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
@@ -233,28 +220,6 @@ def test_a_masked_reset_spares_what_the_others_remember():
     envs.step([30, 30])
     obs, _ = envs.reset(options={"reset_mask": np.array([True, False])})
     assert obs.any(axis=1).tolist() == [False, True]
-
-
-def test_a_state_put_back_with_its_memory_repeats_its_future():
-    envs = ff.make_vec(4, red_agent="meander", **MEMORY)
-    envs.reset(seed=0)
-    choices = choices_for(50, 4)
-    for row in choices[:25]:
-        envs.step(row)
-    states, memories = envs.get_state(), envs.memories.records.copy()
-    future = [envs.step(row)[0] for row in choices[25:]]
-    envs.set_state(states, memories)
-    assert np.array_equal([envs.step(row)[0] for row in choices[25:]], future)
-    assert not envs.set_state(states)[:, 52:].any()  # without its memory
-    with pytest.raises(ff.WorldError, match=r"memories must be 1 or 4 records .* got shape \(3,\) of the right dtype"):
-        envs.set_state(states, memories[:3])
-
-
-@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
-@pytest.mark.parametrize("action_set", ["all", "macros"])
-@pytest.mark.parametrize("memory", ["none", "scans", "full"])
-def test_gymnasiums_checker_accepts_an_environment_that_remembers(memory, action_set):
-    check_env(ff.Remember(ff.Cage2(red_agent="meander"), memory, action_set), skip_render_check=True)
 
 
 def test_an_environment_that_remembers_can_be_made_by_name_and_asked_for_its_masks():
@@ -288,15 +253,6 @@ def test_memory_works_with_worker_processes_too():
     other.close()
 
 
-# ---------------------------------------------------------------- looking at it
-
-
-@pytest.mark.filterwarnings("ignore:.*Overwriting existing.*")
-@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
-def test_gymnasiums_checker_accepts_what_is_rendered(mode):
-    check_env(gym.make("fixfirst/Cage2-v0", render_mode=mode).unwrapped)
-
-
 def test_a_picture_changes_when_red_takes_a_host():
     """Equal states give equal pictures; root on Enterprise0 changes the right half of its box, and nothing else."""
     env = ff.Cage2(render_mode="rgb_array")
@@ -311,20 +267,6 @@ def test_a_picture_changes_when_red_takes_a_host():
     assert changed[y, x + 6] and not changed[y, x - 6]
     rows, columns = np.nonzero(changed)
     assert x <= columns.min() and columns.max() <= x + 54 and y - 30 <= rows.min() and rows.max() <= y + 30
-
-
-def test_no_link_runs_through_the_words_below_a_host():
-    env = ff.Cage2(render_mode="rgb_array")
-    env.reset(seed=0)
-    x, y = (int(2 * value) for value in map_of(CAGE2).middles["Enterprise2"])  # from here a link leads straight down
-
-    def shows_link():
-        column = env.render()[:, x]
-        return (column[y + 2 * 36 : y + 2 * 42] == column[y + 2 * 50]).all(axis=1)  # beside "1 decoy"; below it
-
-    assert shows_link().all()
-    env.step(action_id("DecoyFemitter", "Enterprise2"))
-    assert not shows_link().any()
 
 
 def test_the_table_says_what_is_true_and_what_blue_believes():
@@ -358,34 +300,24 @@ def test_a_vector_environment_renders_one_frame_per_environment():
     assert [(frame.dtype, frame.ndim) for frame in pictures.render()] == [(np.uint8, 3)] * 2
 
 
-# ---------------------------------------------------------------- states are values
-
-
-def test_a_saved_state_put_back_repeats_its_future():
-    envs = ff.make_vec(10, red_agent="meander")
-    envs.reset(seed=0)
-    actions = actions_for(60, 10)
-    for row in actions[:30]:
-        envs.step(row)
-    saved = envs.get_state()
-    future = [envs.step(row)[:2] for row in actions[30:]]
-    assert not np.array_equal(saved, envs.get_state())  # a copy, not a window
-    envs.set_state(saved)
-    for row, (obs, reward) in zip(actions[30:], future, strict=True):
-        again = envs.step(row)
-        assert np.array_equal(again[0], obs) and np.array_equal(again[1], reward)
-
-
-def test_a_state_survives_the_disk(tmp_path):
-    envs = ff.make_vec(3, red_agent="meander")
-    envs.reset(seed=0)
-    for row in actions_for(20, 3):
-        envs.step(row)
-    np.save(tmp_path / "states.npy", envs.get_state())
-    other = ff.make_vec(3, red_agent="meander")
-    other.reset(seed=0)
-    obs = other.set_state(np.load(tmp_path / "states.npy"))
-    assert np.array_equal(obs, envs.world.observations) and np.array_equal(other.world.access, envs.world.access)
+def test_a_state_put_back_with_its_memory_repeats_its_future_also_from_the_disk(tmp_path):
+    envs, other = (ff.make_vec(4, red_agent="meander", **MEMORY) for _ in range(2))
+    envs.reset(seed=0), other.reset(seed=0)
+    choices = choices_for(50, 4)
+    for row in choices[:25]:
+        seen, *_ = envs.step(row)
+    states, memories = envs.get_state(), envs.memories.records.copy()
+    np.save(tmp_path / "states.npy", states)
+    future = [envs.step(row)[:2] for row in choices[25:]]
+    assert not np.array_equal(states, envs.get_state())  # a copy, not a window
+    for again in (envs, other):
+        assert np.array_equal(again.set_state(np.load(tmp_path / "states.npy"), memories), seen)
+        for row, (obs, reward) in zip(choices[25:], future, strict=True):
+            obs_again, reward_again, *_ = again.step(row)
+            assert np.array_equal(obs_again, obs) and np.array_equal(reward_again, reward)
+    assert not envs.set_state(states)[:, 52:].any()  # without its memory
+    with pytest.raises(ff.WorldError, match=r"memories must be 1 or 4 records .* got shape \(3,\) of the right dtype"):
+        envs.set_state(states, memories[:3])
 
 
 def test_one_state_in_a_thousand_environments_has_many_futures():

@@ -17,7 +17,6 @@ from searches import (
     EASY,
     LONG,
     NoView,
-    Switch,
     checkpoints,
     end,
     launch,
@@ -30,14 +29,11 @@ from searches import (
     wait_for,
 )
 
-from fixfirst.adapters import remote_jobs
 from fixfirst.adapters.ray import who_reaches
-from fixfirst.adapters.remote_jobs import collect_files, pack_job, run_remote
-from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.base.errors import ConfigError
 from fixfirst.base.jobs import Finished, InlineScheduler
 from fixfirst.base.plans import MAX_NODES_LOST
 from fixfirst.cli import main
-from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.study import begin_study, run_searches
 from fixfirst.settings.search import search_config
 
@@ -57,9 +53,6 @@ def resume(folder, cluster):
 def kill(processes):
     for pid in processes:
         os.kill(pid, signal.SIGKILL)
-
-
-# ---------------------------------------------------------------- what may be lost
 
 
 @on_a_cluster
@@ -155,61 +148,6 @@ def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
     assert [row["status"] for row in ledger(run.folder)] == ["accepted", "failed"]
 
 
-# ---------------------------------------------------------------- jobs whose files travel
-
-
-def test_a_job_that_ran_elsewhere_leaves_the_files_of_one_that_ran_here(tmp_path):
-    config = search_config(**LONG).warmup_config()
-    home, away = (BaseJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
-    assert run_base(home, lambda message: None, interrupt=False)
-    result, files = run_remote(pack_job(run_base, away), lambda message: None, interrupt=False)
-    assert result and not list(away.folder.glob("policy*"))  # it ran elsewhere
-    collect_files(away.folder, files)
-    assert files.keys() == {"policy.json", "policy.safetensors", "result.json"}
-    for name in ("policy.json", "policy.safetensors"):
-        assert (away.folder / name).read_bytes() == (home.folder / name).read_bytes()
-
-
-def test_an_interrupted_job_elsewhere_sends_its_checkpoint_and_goes_on_from_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("fixfirst.searcher.jobs.TELL_EVERY_S", 0.0)  # a fast machine is done before it tells three times
-    config = search_config(**LONG).warmup_config()
-    job = BaseJob(config, tmp_path / "job", 20, 0)
-    interrupt, told = Switch(), []
-
-    def tell(message):
-        told.append(message)
-        interrupt.thrown = len(told) == 3
-
-    result, files = run_remote(pack_job(run_base, job), tell, interrupt)
-    collect_files(job.folder, files)
-    assert result is None and checkpoints(job.folder) == 2
-    first = min(int(path.stem[-8:]) for path in job.folder.glob("checkpoint-*.json"))
-    interrupt.thrown, told[:] = False, []
-    result, files = run_remote(pack_job(run_base, job), told.append, interrupt)
-    collect_files(job.folder, files)
-    assert result and checkpoints(job.folder) == 0
-    assert min(message.episodes for message in told) > 4 * first  # updates of 4; those before were not played again
-
-
-@pytest.mark.parametrize("name", ["../../ledger.csv", "/etc/passwd", "checkpoint-1.json", "policy.pkl", ".lock"])
-def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
-    job = BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0)
-    job.folder.mkdir()
-    with pytest.raises(RunDirError, match="a file that no trial writes"):
-        collect_files(job.folder, {name: b"", "policy.json": b"{}"})
-    assert list(job.folder.iterdir()) == []
-
-
-def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
-    job = pack_job(run_base, BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
-    monkeypatch.setattr(remote_jobs.manifest, "versions", lambda: job.versions | {"torch": "1.0"})
-    with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
-        run_remote(job, lambda message: None, interrupt=False)
-
-
-# ---------------------------------------------------------------- what a user sees
-
-
 def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
     path = settings_file(tmp_path, LONG)
@@ -221,21 +159,21 @@ def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (
-            ["--executor", "inline", "--workers", "2"],
-            "--executor inline runs one trial at a time, --workers 2 asks for more",
-        ),
-        (["--ray-address", "auto"], "--ray-address and --cpus-per-trial need --executor ray"),
-        (["--executor", "ray", "--cpus-per-trial", "0"], "--cpus-per-trial must be a whole number, at least 1, got 0"),
-        (["--executor", "ray", "--ray-address", "auto", "--workers", "2"], "--workers is for this machine"),
-        (["--executor", "ray", "--ray-address", "ray://x:1"], "run fixfirst on a node of the cluster"),
-        (["--executor", "slurm"], "--executor"),
+        ("--executor inline --workers 2", "--executor inline runs one trial at a time, --workers 2 asks for more"),
+        ("--ray-address auto", "--ray-address and --cpus-per-trial need --executor ray"),
+        ("--executor ray --cpus-per-trial 0", "--cpus-per-trial must be a whole number, at least 1, got 0"),
+        ("--executor ray --ray-address auto --workers 2", "--workers is for this machine"),
+        ("--executor ray --ray-address ray://x:1", "run fixfirst on a node of the cluster"),
+        ("--executor ray --ray-address 127.0.0.1:1", "--ray-address 127.0.0.1:1: cannot be reached"),  # nobody listens there
+        ("--executor ray --ray-address 127.0.0.1:port", "--ray-address 127.0.0.1:port: cannot be reached"),
+        ("--executor slurm", "--executor"),
     ],
 )
-def test_places_that_make_no_sense_are_one_line_and_leave_nothing_behind(tmp_path, capsys, arguments, says):
-    if says.startswith("run fixfirst"):
+def test_a_cluster_that_cannot_be_had_is_one_line_at_once_and_leaves_nothing_behind(tmp_path, capsys, arguments, says):
+    if ":" in arguments:
         pytest.importorskip("ray")
-    assert main(["search", "--out", str(tmp_path / "run"), *arguments]) == 2
+    config = ["--config", str(settings_file(tmp_path, LONG))]
+    assert main(["search", "--out", str(tmp_path / "run"), *config, *arguments.split()]) == 2
     one_line(capsys, says)
     assert not (tmp_path / "run").exists()
 
@@ -283,14 +221,3 @@ def test_one_line_says_who_reaches_a_cluster(monkeypatch):
     assert who_reaches("local") == "Ray: a cluster of this machine, listens at 127.0.0.1 only, asks for a token"
     monkeypatch.delenv("RAY_AUTH_MODE")
     assert who_reaches("host:1") == "Ray: the cluster at host:1, asks for no token (RAY_AUTH_MODE)"
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:port"])
-def test_a_cluster_that_is_not_there_is_one_line_at_once(tmp_path, capsys, address):
-    """Port 1 is reserved: nobody listens there."""
-    pytest.importorskip("ray")
-    path = settings_file(tmp_path, LONG)
-    arguments = ["--config", str(path), "--executor", "ray", "--ray-address", address]
-    assert main(["search", "--out", str(tmp_path / "run"), *arguments]) == 2
-    one_line(capsys, f"--ray-address {address}: cannot be reached")
-    assert not (tmp_path / "run").exists()

@@ -7,8 +7,11 @@ import pytest
 from late import Late
 
 import fixfirst as ff
+from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.table import PolicyTable
 
 pytestmark = pytest.mark.skipif(not find_spec("stable_baselines3"), reason="needs pip install fixfirst[sb3]")
+SMALL = {"red_agent": "b_line", "variant": "current", "steps": 20, "episodes": 30, "quiet": True}
 sb3, theirs = Late("fixfirst.sb3"), Late("stable_baselines3")
 
 
@@ -29,6 +32,10 @@ def test_the_adapter_plays_the_episodes_of_make_vec():
             if ended[i]:
                 assert np.array_equal(infos[i]["terminal_observation"], info["final_obs"][i])
                 assert infos[i]["episode"] == {"r": info["episode_return"][i], "l": 10} and infos[i]["TimeLimit.truncated"]
+
+
+def test_stable_baselines_checker_accepts_the_environment():
+    Late("stable_baselines3.common.env_checker").check_env(ff.Cage2(red_agent="meander"))
 
 
 def test_the_first_reset_takes_the_seed_and_the_next_goes_on():
@@ -77,3 +84,39 @@ def test_what_a_batch_cannot_do_is_refused():
         envs.env_method("fly")
     with pytest.raises(ff.ConfigError, match="leave out autoreset_mode"):
         sb3.make(2, autoreset_mode="disabled")
+
+
+def test_models_of_stable_baselines_play_by_their_own_networks():
+    contrib = pytest.importorskip("sb3_contrib")
+    torch = pytest.importorskip("torch")
+    plain = theirs.PPO("MlpPolicy", sb3.make(2), seed=0, device="cpu")
+    memory = {"memory": "full", "action_set": "macros"}
+    masked = contrib.MaskablePPO("MlpPolicy", sb3.make(2, **memory), seed=0, device="cpu")
+
+    def table(model, **spec):
+        def probabilities(inputs):
+            with torch.no_grad():
+                return model.policy.get_distribution(torch.as_tensor(inputs)).distribution.probs.double().numpy()
+
+        return PolicyTable(probabilities, spec=PolicySpec(**spec), greedy=True)
+
+    assert ff.evaluate(plain, greedy=True, **SMALL) == ff.evaluate(table(plain), **SMALL)
+    parts = {"memory": ff.MemoryScheme.parse("full"), "action_set": ff.ActionSet.parse("macros")}
+    agent = ff.Agent(masked, **memory)
+    assert ff.evaluate(agent, greedy=True, **SMALL) == ff.evaluate(table(masked, **parts), **SMALL)
+    with pytest.raises(ff.ConfigError, match=r'reads \(175,\) and has 40 choices.*memory="full", action_set="macros"'):
+        ff.evaluate(masked, **SMALL)
+
+
+def test_a_recurrent_model_of_sb3_contrib_keeps_its_state_for_an_episode():
+    contrib = pytest.importorskip("sb3_contrib")
+    model = contrib.RecurrentPPO("MlpLstmPolicy", sb3.make(2), n_steps=8, batch_size=8, seed=0, device="cpu")
+    envs = ff.make_vec(3, max_steps=4, autoreset_mode="same_step")
+    obs, _ = envs.reset(seed=0)
+    starts, state, right = np.ones(3, bool), None, []
+    for _ in range(10):
+        actions, state = model.predict(obs, state=state, episode_start=starts, deterministic=True)
+        right.append(actions)
+        obs, _, _, starts, _ = envs.step(actions)
+    envs.reset(seed=0)
+    assert np.array_equal(ff.rollout(envs, model, 10, greedy=True).actions, right)
