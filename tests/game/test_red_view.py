@@ -5,7 +5,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.game.game_config import Game
-from fixfirst.game.red_view import RedSpec, conclude_reds, read_reds
+from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.simulator import World
 from fixfirst.game.state import LEARNED, RedVerb, Success, state_dtype
@@ -43,12 +43,12 @@ class RandomReds:
         states["red_wish"] = self.view.wishes[choices]
 
     def conclude(self, states):
-        conclude_reds(states, self.view)
+        self.spec.conclude(states)
 
 
 def rows_of(states, spec=SPEC):
     rows = np.empty((len(states), spec.row_words), np.uint64)
-    read_reds(states, spec.arrays, spec.picky, rows)
+    spec.read(states, rows)
     return rows
 
 
@@ -87,15 +87,15 @@ FAIR += [(RedSpec(scenario, picky=bool(number % 2)), "current") for number, scen
 @pytest.mark.parametrize(("spec", "variant"), FAIR, ids=lambda value: value if isinstance(value, str) else "spec")
 def test_what_red_cannot_know_changes_neither_its_input_nor_its_choices_nor_its_beliefs(spec, variant):
     """On CAGE2 and on random networks, over all fields of the record."""
-    rng, view = np.random.default_rng(3), spec.arrays
+    rng = np.random.default_rng(3)
     for states in played(spec, variant, green=variant == "debugged")[::3]:
         rows, after = rows_of(states, spec), states.copy()
-        conclude_reds(after, view)
+        spec.conclude(after)
         for field in HIDDEN:
             other, shape = states.copy(), states[field].shape
             other[field] = rng.integers(0, 2, shape) if states[field].dtype == np.bool_ else rng.integers(0, 100, shape)
             np.testing.assert_array_equal(rows_of(other, spec), rows, err_msg=field)
-            conclude_reds(other, view)
+            spec.conclude(other)
             for belief in KNOWN:
                 np.testing.assert_array_equal(other[belief], after[belief], err_msg=f"{belief} follows {field}")
 
@@ -142,7 +142,7 @@ def test_beliefs_follow_what_was_reported():
             states["red_verb"], states["red_target"], states["red_wish"] = view.verbs[choice], view.targets[choice], -1
 
         def conclude(self, states):
-            conclude_reds(states, view)
+            SPEC.conclude(states)
 
     red = Story()
     world.meet(red, [1.0])

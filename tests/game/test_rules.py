@@ -258,9 +258,6 @@ def test_any_session_on_an_enterprise_host_opens_the_operational_subnet(kind, ho
     assert seen(turn, f"remembers {OP}") == {22} and turn.sees(OP) == "1000"
 
 
-# ---------------------------------------------------------------- over several turns
-
-
 def test_a_stopped_service_stays_so_until_restore_makes_impact_harmless_for_the_rest_of_the_episode():
     scene = held("privileged", OP).ot("RUNNING")
     assert [scene.turn().reward, scene.turn().reward] == [-11.0, -11.0]
@@ -317,8 +314,6 @@ def test_a_failed_exploit_makes_meander_forget_the_operational_hosts_it_escalate
     scene = meander(escalated=enterprise | 256, exploited=enterprise, breached=enterprise, **failed)
     assert scene.turn().state["escalated"] & enterprise == 0
 
-
-# ---------------------------------------------------------------- decoys
 
 POSSIBLE_DECOYS = {
     **{host: "Apache HarakaSMPT Tomcat Vsftpd" for host in ("Defender", E0, "Op_Host0", "Op_Host1", "Op_Host2", OP)},

@@ -149,7 +149,7 @@ class _RedControls:
 
     def look(self, states: np.ndarray) -> np.ndarray:
         """Return what red reads in states [N], as bits; and learn which choices that leaves."""
-        red_view.read_reds(states, self._view, self._spec.picky, self._rows)
+        self._spec.read(states, self._rows)
         self._allowed = self._spec.allowed(self._rows)
         return bits_of(self._rows, self._spec.inputs)
 
@@ -174,4 +174,4 @@ class _RedControls:
 
     def conclude(self, states: np.ndarray) -> None:
         """See `RedPlayers`."""
-        red_view.conclude_reds(states, self._view)
+        self._spec.conclude(states)

@@ -12,7 +12,7 @@ from fixfirst.base import errors
 from fixfirst.cyborg.checkout import Cyborg
 from fixfirst.cyborg.cyborg_game import CyborgGame
 from fixfirst.cyborg.recordings import HOST_LETTERS
-from fixfirst.game import chance as dice, parts
+from fixfirst.game import chance as dice
 from fixfirst.game.scenario import CAGE2
 
 _EXPLOIT_OF_WEIGHT = {exploit.weight: exploit.name for exploit in CAGE2.exploits}  # CybORG draws among weights
@@ -31,7 +31,7 @@ class Listener:
         cyborg.module(f"{agents}.GreenAgent").random = _Dice(self._note_green)
         cyborg.module(f"{agents}.B_line").random = _Dice(lambda address: self._note("user", self._letter(address)))
         cyborg.module(f"{agents}.Meander").random = _Dice(self._note_order)
-        top, detected = _Odds(self._note, "top", dice.P_TOP_EXPLOIT), _Odds(self._note, "detected", parts.P_DETECTED)
+        top, detected = _Odds(self._note, "top", dice.P_TOP_EXPLOIT), _Odds(self._note, "detected", CAGE2.detection)
         exploits.random = _Dice(lambda weight: self._note("other", _EXPLOIT_OF_WEIGHT[weight]), top)
         cyborg.module(f"{actions}.ConcreteActions.ExploitAction").random = _Dice(odds=detected).random
         cyborg.module(f"{actions}.AbstractActions.Misinform").choice = _Dice(self._note_decoy).choice

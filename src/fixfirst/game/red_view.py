@@ -162,6 +162,14 @@ class RedSpec:
         masks = np.ascontiguousarray(rows[:, self.words :]).astype("<u8").view(np.uint8)
         return np.unpackbits(masks, axis=1, bitorder="little", count=self.actions) == 0
 
+    def read(self, states: np.ndarray, rows: np.ndarray) -> None:
+        """Fill rows [N, row words] with what red reads in states [N]."""
+        _read_all(states, self.arrays, self.picky, rows)
+
+    def conclude(self, states: np.ndarray) -> None:
+        """Let learned attackers draw their conclusions from the turn that has just been played in states [N]."""
+        _conclude_all(states, self.arrays)
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values, as red.json has it."""
         return {"picky": self.picky, "inputs": self.inputs, "choices": list(self.names)}
@@ -322,8 +330,7 @@ def put(rows, i, at, bits):
 
 
 @compiled
-def read_reds(states, view, picky, rows):
-    """Fill rows [N, row words] with what red reads in states [N]."""
+def _read_all(states, view, picky, rows):
     words = view.words
     for i in range(len(states)):
         env = states[i]
@@ -331,8 +338,7 @@ def read_reds(states, view, picky, rows):
 
 
 @compiled
-def conclude_reds(states, view):
-    """Let learned attackers draw their conclusions. An episode that has just begun has no turn behind it."""
+def _conclude_all(states, view):
     for i in range(len(states)):
-        if states[i].red_agent >= LEARNED and states[i].step > 0:
+        if states[i].red_agent >= LEARNED and states[i].step > 0:  # else no turn is behind it
             digest(states[i], view.gates, view.subnets)

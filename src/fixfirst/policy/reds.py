@@ -88,7 +88,7 @@ class Reds(Answers):
 
     def conclude(self, states: np.ndarray) -> None:
         """Let them draw their conclusions from the turn that has just been played."""
-        red_view.conclude_reds(states, self.view)
+        self.spec.conclude(states)
 
     def start_recording(self) -> None:
         """Keep what they do from now on."""
