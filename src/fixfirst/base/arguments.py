@@ -16,12 +16,12 @@ LONGEST_NAME, LONGEST_PATH = 255, 1_000  # of a file, bytes and characters
 MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
 
 
-def check_int(what: str, value: Any, least: int = 1, most: int = MOST) -> int:
+def check_int(what: str, value: Any, least: int = 1, most: int = MOST, wrong: type[FixfirstError] = WorldError) -> int:
     """Return a whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise WorldError(f"{what} must be a whole number, at least {least}, got {value!r}")
+        raise wrong(f"{what} must be a whole number, at least {least}, got {value!r}")
     if value > most:
-        raise WorldError(f"{what} must be at most {most}, got {value!r}")
+        raise wrong(f"{what} must be at most {most}, got {value!r}")
     return int(value)
 
 

@@ -24,9 +24,9 @@ class Execution:
     """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
 
     def __post_init__(self) -> None:
-        arguments.check_int("--workers", self.workers, 0)
+        arguments.check_int("--workers", self.workers, 0, wrong=ConfigError)
         if self.cpus_per_trial is not None:
-            arguments.check_int("--cpus-per-trial", self.cpus_per_trial)
+            arguments.check_int("--cpus-per-trial", self.cpus_per_trial, wrong=ConfigError)
         texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
         if not texts or self.executor not in (None, "inline", "process", "ray"):
             raise ConfigError(f"unknown executor {self.executor!r} or Ray address {self.ray_address!r}")
