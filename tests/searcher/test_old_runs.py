@@ -9,6 +9,7 @@ import fixfirst as ff
 from fixfirst.reporter.report import report_document
 
 OTHER_COLUMNS = "has other columns than this version writes; is it a run of another version?"
+OTHER_FIELDS = "lacks what this version writes; is it a run of another version?"
 
 
 @pytest.mark.parametrize(
@@ -16,8 +17,8 @@ OTHER_COLUMNS = "has other columns than this version writes; is it a run of anot
     [
         ("train", None),
         ("separate", f"trials.csv: {OTHER_COLUMNS}"),
-        ("shared", f"rounds.csv: {OTHER_COLUMNS}"),
-        ("study", f"b_line-0/rounds.csv: {OTHER_COLUMNS}"),
+        ("shared", f"answer.json: {OTHER_FIELDS}"),
+        ("study", f"b_line-0/answer.json: {OTHER_FIELDS}"),
     ],
 )
 def test_a_finished_run_of_the_version_before_opens_or_is_refused_in_one_line(tmp_path, kind, refused):
@@ -29,5 +30,8 @@ def test_a_finished_run_of_the_version_before_opens_or_is_refused_in_one_line(tm
         with pytest.raises(ff.RunDirError) as error:
             open_run(tmp_path / kind)
         assert str(error.value).endswith(refused)
-    if kind != "study":
+    if kind in ("train", "separate"):
         assert report_document([tmp_path / kind]).answer  # from all that can be read
+    else:
+        with pytest.raises(ff.RunDirError):
+            report_document([tmp_path / kind])

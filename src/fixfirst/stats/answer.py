@@ -421,7 +421,10 @@ class Answer(tables.Tabular):
             document = files.read_document(path, "answer")
             answer = TypeAdapter(cls).validate_json(json.dumps(document), strict=True)
         except ValidationError as e:
-            raise errors.RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
+            first = e.errors()[0]
+            if first["type"] == "missing":
+                raise errors.RunDirError(f"{path}: lacks what this version writes; is it a run of another version?") from e
+            raise errors.RunDirError(f"{path}: damaged ({first['loc']}: {first['msg']})") from e
         except (OSError, ValueError) as e:
             raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
         if not answer.orders or min(answer.possible, answer.all_orders) < 1:
