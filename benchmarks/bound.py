@@ -24,12 +24,10 @@ from fixfirst.base.seeds import stream_seed
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, scale_logits, widen
-from fixfirst.play.rollout import Rollout, collect
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import Rollout, collect, make_world
 from fixfirst.policy.memories import Memories
-from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.trained import Policy
+from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.settings.training import PPOConfig
 
 ACCESS = ("privileged", "removable", "stubborn", "malware")

@@ -18,8 +18,8 @@ from fixfirst.base.seeds import stream_seed
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import play
-from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.trained import load_policy
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.searcher.study import open_search

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import fixfirst as ff
 from fixfirst.cli.evaluate import SIMULATOR_SHARE
-from fixfirst.play.equivalence import difference
 from fixfirst.play.evaluation import PROTOCOL_STEPS
 from fixfirst.play.leaderboard import COLUMN_NAMES
 
@@ -57,7 +56,7 @@ def main():
 
     theirs, their_speed = played(args.policy, args.episodes, args.seed, backend="cyborg", cyborg=args.cyborg)
     ours, our_speed = played(args.policy, SIMULATOR_SHARE * args.episodes, args.seed)
-    apart = {name: difference(ours[name], theirs[name], MARGIN) for name in ours}
+    apart = {name: ours[name].difference(theirs[name], MARGIN) for name in ours}
 
     print(f"| column | CybORG | simulator | difference | equivalent at ±{MARGIN} | smallest margin |")
     print("|---|---|---|---|---|---|")

@@ -50,9 +50,8 @@ from fixfirst.orders.compliance import Judging as Judging
 from fixfirst.orders.order import UnitScheme as UnitScheme, Workflow as Workflow
 from fixfirst.policy.action_sets import ActionSet as ActionSet
 from fixfirst.policy.memory import MemoryScheme as MemoryScheme
-from fixfirst.policy.policy_file import load_policy as load_policy
-from fixfirst.policy.red_file import RedPolicy as RedPolicy, load_red as load_red
-from fixfirst.policy.trained import Policy as Policy
+from fixfirst.policy.reds import RedPolicy as RedPolicy, load_red as load_red
+from fixfirst.policy.trained import Policy as Policy, load_policy as load_policy
 from fixfirst.reporter.report import report as report
 from fixfirst.settings.search import SearchConfig as SearchConfig, search_config as search_config
 from fixfirst.settings.training import TrainConfig as TrainConfig, make_config as make_config

@@ -9,9 +9,9 @@ from gymnasium.utils.env_checker import check_env
 from policies import FIRST_CHAMPION
 
 import fixfirst as ff
-from fixfirst.policy.answers import probabilities
-from fixfirst.policy.red_file import load_red
+from fixfirst.policy.reds import load_red
 from fixfirst.policy.spec import words_of
+from fixfirst.policy.table import probabilities
 
 
 def greedy_noise(observations, masks):

@@ -13,7 +13,7 @@ from fixfirst.cli import COMMANDS, main
 from fixfirst.cli.app import app
 from fixfirst.cli.misuse import as_typed
 from fixfirst.orders.order import NAMED_ORDERS
-from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import load_policy
 
 
 def help_of(capsys, *command, flag="--help-all"):

@@ -25,9 +25,9 @@ from fixfirst.game import parts
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.state import RedAgent
-from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import make_world
+from fixfirst.policy.scripts import make_baseline
 from fixfirst.reporter.episodes import describe_episode
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)

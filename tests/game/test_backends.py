@@ -22,7 +22,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.simulator import World
 from fixfirst.game.worker_world import WorkerWorld
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import make_world
 
 SETTINGS = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20}
 

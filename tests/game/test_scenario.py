@@ -10,8 +10,7 @@ import yaml
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme
-from fixfirst.policy.action_sets import ActionSet, action_sets
-from fixfirst.policy.decoy_slots import decoy_slots
+from fixfirst.policy.action_sets import ActionSet, action_sets, decoy_slots
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_tables
 from fixfirst.policy.scripts import DEFENDERS
 from fixfirst.policy.spec import PolicySpec

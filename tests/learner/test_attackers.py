@@ -9,9 +9,9 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.learner.population import PAST
 from fixfirst.learner.red_training import Opponent, best_response, play_red
-from fixfirst.play.baselines import make_baseline
-from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.red_file import load_red
+from fixfirst.policy.reds import load_red
+from fixfirst.policy.scripts import make_baseline
+from fixfirst.policy.trained import load_policy
 from fixfirst.reporter.habits import describe_duel
 
 GAME = Game(max_steps=30)

@@ -16,8 +16,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO
 from fixfirst.learner.training import Training
-from fixfirst.play.rollout import collect
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import collect, make_world
 from fixfirst.policy.gradient import PPONumbers, adam, power
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec

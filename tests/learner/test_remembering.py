@@ -13,8 +13,8 @@ from fixfirst.base.errors import ConfigError, PolicyError
 from fixfirst.base.files import with_checksum
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES
-from fixfirst.policy.policy_file import load_parent, load_policy
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.trained import load_parent, load_policy
 from fixfirst.settings.training import make_config
 
 

@@ -20,10 +20,9 @@ from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import Begin
 from fixfirst.play.evaluation import play
-from fixfirst.policy.answers import probabilities
 from fixfirst.policy.network import Network
-from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import PolicyTable, probabilities
+from fixfirst.policy.trained import load_policy
 from fixfirst.settings.training import make_config
 
 TOURNAMENT = {"entrants": 2, "start_episodes": 20, "opening": "Decoy User2, Decoy User2", "opening_episodes": 20}

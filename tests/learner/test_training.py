@@ -21,8 +21,8 @@ from fixfirst.learner import tournament
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import collect
-from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.trained import load_policy
 from fixfirst.settings.training import make_config
 
 QUIET = ["--no-tensorboard", "--quiet"]

@@ -8,7 +8,7 @@ from cage2 import ACTIONS, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, REPAIRED
 
 from fixfirst.orders.compliance import Compliance, Gate, Judging, Rate, Rule
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.orders.repairs import Counts, Judgement, held_mask, judge
+from fixfirst.orders.repairs import Counts, Judgement, judge
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
 USERS_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
@@ -111,7 +111,10 @@ def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothol
     actions = np.where(rng.random((steps, n)) < 0.7, rng.choice(repairs, (steps, n)), rng.integers(0, 145, (steps, n)))
     bits = rng.random((steps + 1, n, NUM_HOSTS)) < 0.12
     bits[:, :, HOST_ID["User0"]] = True
-    workflows, held = [Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(n)], held_mask(bits)
+    workflows, held = (
+        [Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(n)],
+        (bits @ (1 << np.arange(NUM_HOSTS))).astype(np.int16),
+    )
     judging = Judging(rule=rule, count_foothold=count_foothold)
     fast = np.stack(judge(actions, held, np.array([w.ranks for w in workflows]), scheme, judging), axis=2)
     slow = [plainly(actions[:, i], held[:, i].tolist(), w, rule, count_foothold) for i, w in enumerate(workflows)]

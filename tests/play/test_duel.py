@@ -9,13 +9,11 @@ from fixfirst.game.red_view import RedSpec
 from fixfirst.game.simulator import World
 from fixfirst.game.state import LEARNED, RedAgent
 from fixfirst.play import rollout
-from fixfirst.play.rollout import collect_duel
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import collect_duel, make_world
 from fixfirst.policy.network import Network
-from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.red_file import RedPolicy, load_red
-from fixfirst.policy.reds import Reds
+from fixfirst.policy.reds import RedPolicy, Reds, load_red
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.trained import load_policy
 
 PLAIN, PICKY = RedSpec(), RedSpec(picky=True)
 CHAMPION = load_policy("champion-current")

@@ -8,9 +8,8 @@ from late import Late
 from fixfirst.game.game_config import Game
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import Workflow
-from fixfirst.play.baselines import make_baseline
-from fixfirst.play.equivalence import difference
 from fixfirst.play.evaluation import BATCH, evaluate, play
+from fixfirst.policy.scripts import make_baseline
 from fixfirst.stats.evaluation import Evaluation
 
 stats = Late("scipy.stats")
@@ -138,17 +137,17 @@ def evaluation(mean, error, episodes=1_000):
 
 def test_two_close_and_precise_means_are_shown_to_be_equivalent():
     """Difference 0.1 with standard error 0.141: the margin 0.5 is 2.83 standard errors away, p = 0.0023."""
-    gap = difference(evaluation(-15.0, 0.1), evaluation(-14.9, 0.1), margin=0.5)
+    gap = evaluation(-15.0, 0.1).difference(evaluation(-14.9, 0.1), margin=0.5)
     assert gap.mean == pytest.approx(0.1) and gap.equivalent and gap.p_value == pytest.approx(0.0024, abs=2e-4)
     assert gap.low == pytest.approx(0.1 - 1.961 * 0.1414, abs=1e-3)
 
 
 def test_noise_is_not_evidence_of_equivalence():
     """Standard error 0.71: an interval of +-1.4 cannot show +-0.5; these episodes would show 0.1 + 1.65 * 0.71 = 1.26."""
-    gap = difference(evaluation(-15.0, 0.5), evaluation(-14.9, 0.5), margin=0.5)
+    gap = evaluation(-15.0, 0.5).difference(evaluation(-14.9, 0.5), margin=0.5)
     assert not gap.equivalent and gap.smallest_margin == pytest.approx(0.1 + 1.646 * 0.7071, abs=2e-3)
 
 
 def test_a_difference_beyond_the_margin_is_not_equivalent_however_precise():
-    assert not difference(evaluation(-15.0, 0.01), evaluation(-14.0, 0.01), margin=0.5).equivalent
-    assert difference(evaluation(0.0, 0.0), evaluation(0.0, 0.0), margin=0.5).equivalent
+    assert not evaluation(-15.0, 0.01).difference(evaluation(-14.0, 0.01), margin=0.5).equivalent
+    assert evaluation(0.0, 0.0).difference(evaluation(0.0, 0.0), margin=0.5).equivalent

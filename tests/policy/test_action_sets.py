@@ -11,8 +11,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.parts import LINUX
 from fixfirst.game.simulator import World
 from fixfirst.game.state import Success
-from fixfirst.policy.action_sets import action_sets
-from fixfirst.policy.decoy_slots import decoy_slots
+from fixfirst.policy.action_sets import action_sets, decoy_slots
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.spec import PolicySpec
 

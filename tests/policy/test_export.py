@@ -11,8 +11,8 @@ from policies import untrained
 
 import fixfirst as ff
 from fixfirst.cli import main
+from fixfirst.game.chance import chance_keys, uniform
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
-from fixfirst.policy.draws import chance_keys, uniform
 from fixfirst.policy.portable import Portable
 
 ORDER = ff.Workflow.parse("op_server > enterprise > op_host > user > defender")

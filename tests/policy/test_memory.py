@@ -9,7 +9,7 @@ from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, action_id
 import fixfirst as ff
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.policy.decoy_slots import decoy_slots
+from fixfirst.policy.action_sets import decoy_slots
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, memory_tables, scan_hosts
 from fixfirst.policy.spec import PolicySpec

@@ -16,7 +16,7 @@ from searches import ORDER, TRAINING
 import fixfirst as ff
 from fixfirst.base.files import sha256, with_checksum
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import load_policy
 from fixfirst.settings.training import make_config
 
 torch = Late("torch")

@@ -9,11 +9,10 @@ from fixfirst.game.parts import REPAIR_VERBS
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.answers import probabilities
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import SHIELDS, PolicySpec, bits_of
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import PolicyTable, probabilities
 from fixfirst.settings.training import make_config
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > user > op_host > defender")

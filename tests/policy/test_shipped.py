@@ -3,7 +3,7 @@
 import pytest
 
 import fixfirst as ff
-from fixfirst.policy.policy_file import shipped_policies
+from fixfirst.policy.trained import shipped_policies
 
 
 def test_their_names():

@@ -10,12 +10,11 @@ from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.rollout import collect
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.compiled_loop import GROUP
-from fixfirst.policy.draws import FREE
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import FREE, PolicyTable
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 MACROS = ActionSet.parse("macros")

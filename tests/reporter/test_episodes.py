@@ -11,8 +11,8 @@ from fixfirst.game.simulator import World
 from fixfirst.game.state import RedVerb
 from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
+from fixfirst.policy.scripts import make_baseline
 from fixfirst.reporter.episodes import describe_episode, notable
 from fixfirst.reporter.repair_reasons import explain_repairs
 from fixfirst.reporter.turn import costs, summarise_turn

@@ -41,7 +41,7 @@ from fixfirst.base.jobs import Finished, InlineScheduler
 from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
 from fixfirst.orders.order import Workflow, all_workflows
-from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import load_policy
 from fixfirst.runs.csv_logs import CsvLog
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.manifest import read_settings

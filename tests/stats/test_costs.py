@@ -6,8 +6,8 @@ from cage2 import action_id, hosts_mask
 
 from fixfirst.game.game_config import Game
 from fixfirst.orders.order import UnitScheme
-from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
+from fixfirst.policy.scripts import make_baseline
 from fixfirst.reporter.turn import costs
 from fixfirst.stats.pricing import count_verb, episode_costs, part_names
 

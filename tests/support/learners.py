@@ -8,7 +8,7 @@ from fixfirst.learner.league import League
 from fixfirst.learner.red_training import Opponent, RedTraining
 from fixfirst.learner.training import Training
 from fixfirst.policy.network import Network
-from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import load_policy
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.settings.training import make_config
 

@@ -1,4 +1,4 @@
-"""A defender of a user's own, asked turn by turn (`play/turns.py: TurnPlayer`): any function, object or ONNX file.
+"""A defender of a user's own, asked turn by turn (`policy/turns.py: TurnPlayer`): any function, object or ONNX file.
 
 It is asked about N games at once, with what blue sees (in CAGE2 [N, 52] int8), and answers with N actions. It plays in any
 scenario whose sizes fit. What else it wants to know it says by the names of its parameters (`asking.py`).
@@ -16,11 +16,10 @@ import numpy as np
 from fixfirst.adapters.asking import Ask, Turn, function_of, parameters, way_to_ask
 from fixfirst.adapters.onnx_file import OnnxFile
 from fixfirst.base import errors
+from fixfirst.game.chance import uniform
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.play import turns
-from fixfirst.policy import action_sets
-from fixfirst.policy.draws import uniform
+from fixfirst.policy import action_sets, turns
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec, bits_of
 
@@ -119,7 +118,7 @@ class Agent:
 
 
 class AgentPlayer:
-    """An agent in N games at once; see `play/turns.py: TurnPlayer`."""
+    """An agent in N games at once; see `policy/turns.py: TurnPlayer`."""
 
     def __init__(self, agent: Agent, spec: PolicySpec, workflows: Sequence[Workflow], greedy: bool):
         self.agent, self.spec, self._greedy = agent, spec, greedy

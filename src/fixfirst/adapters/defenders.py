@@ -9,11 +9,11 @@ from fixfirst.base import errors
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.play import baselines
-from fixfirst.play.turns import Player
+from fixfirst.policy import scripts
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.trained import Policy
+from fixfirst.policy.turns import Player
 
 Say = Callable[[str], None]  # is given a line that the user should read
 
@@ -72,7 +72,7 @@ def make_defender(
         if later and workflow is None:
             raise errors.ConfigError(f"{name} follows no order that could change: give the first one with --workflow")
         orders = tuple(Workflow.parse(text, UnitScheme.by_type(home)) for text in texts)
-        return Defender(baselines.make_baseline(who, orders, home), orders, home, name=name)
+        return Defender(scripts.make_baseline(who, orders, home), orders, home, name=name)
     if isinstance(who, Agent) and who.may_mix_episodes:
         say(f"{name} has no reset(): it is not told that an episode begins; what it remembers goes on into the next")
     if isinstance(who, Agent) and greedy and not who.may_draw:

@@ -21,7 +21,7 @@ from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import make_world
 from fixfirst.policy import action_sets
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.memory import MemoryScheme

@@ -9,8 +9,7 @@ from fixfirst.adapters.onnx_file import ONNX
 from fixfirst.base import arguments, errors
 from fixfirst.game import attacker_files
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.play import baselines
-from fixfirst.policy import policy_file
+from fixfirst.policy import scripts, trained
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.trained import Policy
 
@@ -23,18 +22,18 @@ def load_named(policy: Named) -> Policy:
     """Return the policy itself, or the one in a run, folder or file."""
     if isinstance(policy, Policy):
         return policy
-    path, shipped = arguments.check_path("a policy", policy), policy_file.shipped_policies()
+    path, shipped = arguments.check_path("a policy", policy), trained.shipped_policies()
     name = str(path)
-    if not path.exists() and name in baselines.BASELINES:
+    if not path.exists() and name in scripts.BASELINES:
         raise errors.ConfigError(f"{name} is a baseline: it has no network to export or to go on from")
     if not path.exists() and name in attacker_files.shipped_reds():
         raise errors.ConfigError(f"{name} is an attacker, not a defender: name it with --red-agent")
     if not path.exists() and name not in shipped:
         raise errors.ConfigError(
-            f"{name!r} is neither a file or run nor a baseline ({', '.join(baselines.BASELINES)}), nor a policy that comes "
-            f"with fixfirst ({', '.join(shipped)}){errors.did_you_mean(name, (*baselines.BASELINES, *shipped))}"
+            f"{name!r} is neither a file or run nor a baseline ({', '.join(scripts.BASELINES)}), nor a policy that comes "
+            f"with fixfirst ({', '.join(shipped)}){errors.did_you_mean(name, (*scripts.BASELINES, *shipped))}"
         )
-    return policy_file.load_policy(path)
+    return trained.load_policy(path)
 
 
 def resolve(policy: PolicyLike) -> str | Policy | PolicyTable | agents.Agent:
@@ -43,7 +42,7 @@ def resolve(policy: PolicyLike) -> str | Policy | PolicyTable | agents.Agent:
         return policy
     if not isinstance(policy, str | Path):
         return agents.Agent(policy)
-    if isinstance(policy, str) and policy in baselines.BASELINES:
+    if isinstance(policy, str) and policy in scripts.BASELINES:
         return policy
     is_onnx = Path(policy).suffix == ONNX and Path(policy).is_file()
     return agents.Agent(policy) if is_onnx else load_named(policy)

@@ -18,8 +18,8 @@ from fixfirst.adapters.players import PolicyLike, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.simulator import World
-from fixfirst.play.turns import play_turns
 from fixfirst.policy.spec import bits_of
+from fixfirst.policy.turns import play_turns
 
 
 class VecRedEnv(gym.vector.VectorEnv):

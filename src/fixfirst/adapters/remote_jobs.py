@@ -13,7 +13,7 @@ from typing import Any
 
 from fixfirst.base import errors, files, jobs
 from fixfirst.game import attacker_files
-from fixfirst.policy import policy_file
+from fixfirst.policy import trained
 from fixfirst.runs import provenance, sessions
 from fixfirst.runs.layout import RunFiles
 
@@ -42,7 +42,7 @@ def pack_job(run: jobs.Job, argument: Any) -> RemoteJob:
     """Add the files to a job."""
     parent: Files = {}
     if (policy := getattr(argument, "parent_policy", None)) is not None:
-        folder = policy_file.policy_folder(policy)
+        folder = trained.policy_folder(policy)
         parent = {name: (folder / name).read_bytes() for name in (RunFiles.policy_tensors, RunFiles.policy_json)}
     attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
     with sessions.job_folder(argument.folder):

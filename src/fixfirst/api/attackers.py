@@ -13,7 +13,7 @@ from fixfirst.game import attacker_files, parts, red_view
 from fixfirst.game.game_config import Game
 from fixfirst.learner import checkpoint, driver, red_training
 from fixfirst.play import evaluation
-from fixfirst.policy import policy_file, red_file
+from fixfirst.policy import reds, trained
 from fixfirst.policy.network import Weights
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import habits, live
@@ -22,7 +22,7 @@ from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import RED_PPO
 from fixfirst.stats.evaluation import Evaluation
 
-STARTS = ("scratch", red_file.BASE, *red_file.KNOWN, "last")
+STARTS = ("scratch", reds.BASE, *reds.KNOWN, "last")
 EPISODES = 10_000
 _TEST_EPISODES = 1_000
 CHECKPOINT_EVERY = 50  # updates
@@ -47,7 +47,7 @@ class Exploit:
     picky: bool
     tried: tuple[tuple[str, float], ...]  # every training: where it began, what blue earned against it; the best first
     habits: tuple[str, ...]  # in words
-    red: red_file.RedPolicy
+    red: reds.RedPolicy
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -147,7 +147,7 @@ def _conclude(
         "low": low,
         "high": high,
     }
-    red = red_file.RedPolicy(dict(best.weights), spec, facts)
+    red = reds.RedPolicy(dict(best.weights), spec, facts)
     if folder is not None:
         with errors.writing(folder):
             red.save(folder)
@@ -180,7 +180,7 @@ def train_red(
     seed: int = 0,
     quiet: bool = False,
     **settings: Any,
-) -> red_file.RedPolicy:
+) -> reds.RedPolicy:
     """Train an attacker against one or several defenders that stay as they are, and write red.safetensors and red.json.
 
     against: runs, policies or baselines, in a list or joined by commas; they take turns. out: runs/red-SEED unless given;
@@ -206,7 +206,7 @@ def train_red(
     if (folder / attacker_files.RED_JSON).exists():
         checkpoint.delete(folder)  # a kill may have come between
         raise errors.RunDirError(f"{folder} is finished; see {folder / attacker_files.RED_JSON}")
-    first = None if start is None else red_file.load_red(start, spec.scenario)
+    first = None if start is None else reds.load_red(start, spec.scenario)
     if first is not None and first.spec != spec:
         raise errors.ConfigError(f"{start}: {'names its' if first.spec.picky else 'does not name its'} exploit (--picky)")
     config = {
@@ -239,8 +239,8 @@ def train_red(
         if run.interrupted:
             raise errors.Interrupted(f"interrupted after {training.updates} updates; run the same command to continue")
         facts = {"config": config, "against": config["against"], "episodes": training.episodes}
-        red_file.RedPolicy(training.learner.weights, spec, facts).save(folder)
-    return red_file.load_red(folder, spec.scenario)
+        reds.RedPolicy(training.learner.weights, spec, facts).save(folder)
+    return reds.load_red(folder, spec.scenario)
 
 
 # ---------------------------------------------------------------- what is asked for
@@ -250,7 +250,7 @@ def _folder(policy: PolicyLike) -> Path | None:
     """Return where the attacker of a run belongs; None for all that is no run."""
     if not isinstance(policy, str | Path) or not Path(policy).exists() or not isinstance(resolve(policy), Policy):
         return None
-    found = policy_file.policy_folder(Path(policy))
+    found = trained.policy_folder(Path(policy))
     return (found.parent if found.name == RunFiles.best else found) / attacker_files.EXPLOIT
 
 
@@ -264,7 +264,7 @@ def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *
             begins[name] = None
             continue
         try:
-            red = red_file.load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
+            red = reds.load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
         except errors.PolicyError:
             if must:
                 raise

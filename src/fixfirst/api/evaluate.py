@@ -11,7 +11,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.red_agents import names_listed
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.play import comparison, evaluation, leaderboard as leaderboards
-from fixfirst.policy import red_file
+from fixfirst.policy import reds
 from fixfirst.reporter import live
 from fixfirst.stats.evaluation import Evaluations
 
@@ -184,7 +184,7 @@ def note_picky(games: Sequence[Game], quiet: bool) -> None:
     """Say which learned attackers name their exploit, which scripts and other attackers leave to the game."""
     named = dict.fromkeys((name, game.scenario) for game in games for name in game.learned)
     for name, scenario in [] if quiet else named:
-        if red_file.load_red(name, scenario).spec.picky:
+        if reds.load_red(name, scenario).spec.picky:
             errors.note(f"{name} names its exploit: decoys do not fool it")
 
 

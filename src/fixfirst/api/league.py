@@ -12,7 +12,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.learner import driver
 from fixfirst.learner.league import League
 from fixfirst.learner.population import FrozenRed
-from fixfirst.policy import red_file
+from fixfirst.policy import reds
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live
 from fixfirst.runs import csv_logs, layout, manifest, matrix, rows
@@ -71,9 +71,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
     with driver.working(folder, progress) as interrupt:
         if not RunFiles(folder).result.exists():  # else killed after its end
             pool = _load_pool(Path(origin), spec)
-            league = League(
-                config, start.spec, start.weights, red_file.shipped_reds((red_file.BASE, *red_file.KNOWN), spec), pool=pool
-            )
+            league = League(config, start.spec, start.weights, reds.shipped_reds((reds.BASE, *reds.KNOWN), spec), pool=pool)
             with driver.Driver(folder, league, {"config": document}, progress.say, SAVE_EVERY) as run:
                 _train(league, run, progress, interrupt, quiet)
             _save_attackers(folder, league)
@@ -103,7 +101,7 @@ def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
     """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
     pool = []
     for folder in sorted(RunFiles(origin).attackers.glob("*")):
-        red = red_file.load_red(folder, spec.scenario)
+        red = reds.load_red(folder, spec.scenario)
         taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
         if not isinstance(taken, int | float) or kind not in list(rows.AttackerKind) or not isinstance(start, str):
             raise errors.PolicyError(f"{folder}: holds an attacker that is not one of a league")
@@ -117,7 +115,7 @@ def _save_attackers(folder: Path, league: League) -> None:
     for number, red in enumerate(league.pool):
         facts = {"against": [folder.name], "taken": red.taken, "kept_as": red.kind, "start": red.start, "round": red.round}
         facts |= {"variant": league.config.variant, "seed": league.config.seed}
-        red_file.RedPolicy(red.weights, league.red_spec, facts).save(RunFiles(folder).attacker(number))
+        reds.RedPolicy(red.weights, league.red_spec, facts).save(RunFiles(folder).attacker(number))
 
 
 def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:

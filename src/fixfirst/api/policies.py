@@ -11,11 +11,11 @@ from fixfirst.adapters.players import Named, PolicyLike
 from fixfirst.base import arguments, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
-from fixfirst.play.turns import Player, play_on, spec_of
 from fixfirst.policy.compiled_loop import Trajectory
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.trained import Orders, Policy
+from fixfirst.policy.turns import Player, play_on, spec_of
 from fixfirst.runs import layout
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import arguments, distributions, errors, files, tables
-from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.trained import Policy
+from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
 from fixfirst.reporter.run import Run

@@ -24,7 +24,7 @@ from fixfirst.game.simulator import compile_kernel
 from fixfirst.learner import driver
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training_run import Begin, check_trainable
-from fixfirst.policy import policy_file
+from fixfirst.policy import trained
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report, search_view
 from fixfirst.runs import layout, manifest, provenance, rows
@@ -112,7 +112,7 @@ def _options(folder: Path) -> tuple[str | None, int]:
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
     if from_policy is None:
         return None
-    return policy_file.load_parent(arguments.check_path("from_policy", from_policy), config.spec).weights
+    return trained.load_parent(arguments.check_path("from_policy", from_policy), config.spec).weights
 
 
 def _run(

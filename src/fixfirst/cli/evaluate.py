@@ -13,7 +13,7 @@ from fixfirst.cli import misuse
 from fixfirst.cli.app import Json, Quiet, Switch, TableFiles, Tables, Whole, as_whole, print_json
 from fixfirst.cli.flags import GameFlagsButBackend, JudgingFlags, JudgingSettings, OrderFlag, given
 from fixfirst.cli.own_agents import named_agent
-from fixfirst.play import equivalence, evaluation
+from fixfirst.play import evaluation
 from fixfirst.reporter import results, screen
 
 SIMULATOR_SHARE = 10  # in a comparison with CybORG, the simulator plays so many times its episodes
@@ -156,7 +156,7 @@ def _compare_worlds(agent: PolicyLike, settings: dict[str, Any], margin: float, 
     here: dict[str, Any] = {"episodes": SIMULATOR_SHARE * settings["episodes"], "variant": theirs[0].variant}
     ours = evaluate.evaluate(agent, **settings | here | {"say": lambda text: None})
     if as_json:
-        pairs = [(a, b, equivalence.difference(a, b, margin)) for a, b in zip(ours, theirs, strict=True)]
+        pairs = [(a, b, a.difference(b, margin)) for a, b in zip(ours, theirs, strict=True)]
         print_json([{"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(gap)} for a, b, gap in pairs])
     else:
         results.print_both_worlds(ours, theirs, margin)

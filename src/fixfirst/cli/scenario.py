@@ -11,7 +11,7 @@ from fixfirst.cli.app import Json, Whole, print_json
 from fixfirst.game import parts
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.scenario_names import scenario_named
-from fixfirst.policy import decoy_slots
+from fixfirst.policy import action_sets
 from fixfirst.reporter.network_map import map_of
 from fixfirst.runs import layout
 
@@ -66,7 +66,7 @@ def scenario_command(
 
 def _document(scenario: Scenario) -> dict[str, Any]:
     """Return all there is to see as JSON values."""
-    lists = decoy_slots.decoy_slots(scenario).lists
+    lists = action_sets.decoy_slots(scenario).lists
     return {
         "name": scenario.name,
         "digest": scenario.digest,

@@ -19,7 +19,7 @@ from fixfirst.base import errors
 from fixfirst.game import chance as dice, red_view, state, tables
 from fixfirst.game.images import OT_SERVICE
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.policy import red_file, reds
+from fixfirst.policy import reds
 
 
 class LearnedRed:
@@ -33,8 +33,8 @@ class LearnedRed:
         agents = {"Red": ff.LearnedRed.named("noise")}  # CybORG makes an agent without arguments
     """
 
-    def __init__(self, red: red_file.RedPolicy | str | Path, *, scenario: Scenario = CAGE2, greedy: bool = False):
-        self.red = red if isinstance(red, red_file.RedPolicy) else red_file.load_red(red, scenario)
+    def __init__(self, red: reds.RedPolicy | str | Path, *, scenario: Scenario = CAGE2, greedy: bool = False):
+        self.red = red if isinstance(red, reds.RedPolicy) else reds.load_red(red, scenario)
         self.scenario = self.red.spec.scenario
         self._reds = reds.Reds([self.red.network], [self.red.spec], greedy)
         size = tables.size_of(self.scenario)
@@ -46,7 +46,7 @@ class LearnedRed:
         self.end_episode()
 
     @staticmethod
-    def named(red: red_file.RedPolicy | str | Path, **options: Any) -> Any:
+    def named(red: reds.RedPolicy | str | Path, **options: Any) -> Any:
         """Return what CybORG takes for the class of an agent: called without arguments, it makes this attacker."""
         return partial(LearnedRed, red, **options)
 

@@ -27,7 +27,7 @@ from fixfirst.cyborg.recordings import LEARNED_RED, OT_NAMES, PID_REUSED, RED_AG
 from fixfirst.game import parts, state
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.policy import policy_file, red_file, scripts
+from fixfirst.policy import reds, scripts, trained
 from fixfirst.runs import layout
 
 MIXTURE = "mixture"  # another policy for every episode
@@ -114,11 +114,11 @@ def _checked(recording: Recording) -> tuple[Game, Recording]:
     arguments.check_int("steps", recording.steps)
     arguments.check_seed("seed", recording.seed)
     game = Game(scenario=recording.scenario, red_agent=recording.red_agent)
-    by_name = (MIXTURE, *scripts.DEFENDERS, *policy_file.shipped_policies())
+    by_name = (MIXTURE, *scripts.DEFENDERS, *trained.shipped_policies())
     if recording.policy not in by_name and not Path(recording.policy).exists():
         raise errors.CyborgError(f"unknown policy {recording.policy!r}; use a policy, or one of {', '.join(by_name)}")
     for name in game.learned:
-        if red_file.load_red(name, game.scenario).spec.picky:
+        if reds.load_red(name, game.scenario).spec.picky:
             raise errors.CyborgError(f"{name}: names its exploit, which a recording does not tell; record plain attackers")
     return game, replace(recording, red_agent=game.attacker)
 
@@ -154,7 +154,7 @@ class Recorder:
         file = None if scenario == CAGE2 else recording.scenario
         self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
         self._listener = Listener(cyborg, self._game)
-        self._learned = [LearnedRed.named(red_file.load_red(name, scenario)) for name in played.learned]
+        self._learned = [LearnedRed.named(reds.load_red(name, scenario)) for name in played.learned]
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
@@ -165,7 +165,7 @@ class Recorder:
         if policy in scripts.DEFENDERS:
             choose = scripts.DEFENDERS[policy](scenario, 1, rng)
         else:
-            choose = partial(policy_file.load_policy(policy).act, greedy=True)
+            choose = partial(trained.load_policy(policy).act, greedy=True)
         learned = red >= state.LEARNED
         episode: dict[str, Any] = {"id": number, "red": LEARNED_RED if learned else RED_AGENTS[red]}
         episode |= {"green": "agent" if setting.green else "sleep", "variant": self._variant, "policy": policy}

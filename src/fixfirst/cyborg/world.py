@@ -22,7 +22,7 @@ from fixfirst.cyborg.learned_red import LearnedRed
 from fixfirst.game import rules, state
 from fixfirst.game.base_world import BaseWorld, pack
 from fixfirst.game.game_config import Game
-from fixfirst.policy import red_file
+from fixfirst.policy import reds
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
 
@@ -36,7 +36,7 @@ class CyborgWorld(BaseWorld):
         if game.variant not in (None, found):
             raise errors.CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
         super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
-        learned = [red_file.load_red(name, self.scenario) for name in game.learned]
+        learned = [reds.load_red(name, self.scenario) for name in game.learned]
         self._learned = [LearnedRed.named(red) for red in learned]
         scripts = self._red_odds[:, : state.LEARNED if learned else None]
         if (scripts[:, state.RedAgent.SLEEP] < scripts[:, -1]).any():

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from numba import uint64
 
-from fixfirst.base.compile import called, inlined
+from fixfirst.base.compile import called, compiled, inlined
 from fixfirst.game.tables import BYTE_MEMBER, BYTE_SIZE, Size
 
 
@@ -119,6 +119,20 @@ def _unit(bits):
 def counter_uniform(key, counter):
     """Return a uniform float in [0, 1), a pure function of both."""
     return _unit(_mix(uint64(key) + uint64(counter) * uint64(_GAMMA)))
+
+
+@compiled
+def chance_keys(seed, episode, keys):
+    """Fill keys [N] uint64, one per environment, for the draws of one episode by whoever plays in it."""
+    for i in range(len(keys)):
+        keys[i] = environment_key(environment_key(seed, i), episode)
+
+
+@compiled
+def uniform(keys, when, scale, out):
+    """Fill out [N] with draws in [0, scale)."""
+    for i in range(len(keys)):
+        out[i] = counter_uniform(keys[i], when) * scale[i]
 
 
 @inlined

@@ -45,7 +45,7 @@ class World(BaseWorld):
     """N environments stepped by one compiled call, in this process."""
 
     def __init__(self, game: Game, num_envs: int, *, reds: RedPlayers | None = None, **options: Any):
-        """reds: the learned attackers that the game names, in their order; `play/worlds.py` loads them."""
+        """reds: the learned attackers that the game names, in their order; `play/rollout.py` loads them."""
         super().__init__(game, num_envs, **options)
         self._size = size_of(self.scenario)
         self._tables = tables_of(self.scenario, parts.VARIANT_ID[self.variant])

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import called, compiled
+from fixfirst.game.chance import chance_keys, uniform
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy import network
-from fixfirst.policy.draws import chance_keys, uniform
 from fixfirst.settings.ppo import PPOConfig
 
 

@@ -37,14 +37,12 @@ from fixfirst.learner.ppo import PPO, part_of, scale_logits, widen
 from fixfirst.learner.red_training import Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
-from fixfirst.play.rollout import Rollout
-from fixfirst.play.worlds import make_world
-from fixfirst.policy.draws import FREE
+from fixfirst.play.rollout import Rollout, make_world
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import FREE, PolicyTable
 from fixfirst.policy.trained import Policy
 from fixfirst.runs import rows
 from fixfirst.settings.league import LeagueConfig

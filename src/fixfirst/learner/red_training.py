@@ -18,10 +18,10 @@ from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, scale_logits
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
-from fixfirst.play.turns import Player
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.turns import Player
 from fixfirst.settings.league import RED_PPO
 from fixfirst.settings.ppo import PPOConfig
 

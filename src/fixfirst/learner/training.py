@@ -20,8 +20,7 @@ from fixfirst.learner.stages import Entrant, StageKind, first_entrant
 from fixfirst.orders import repairs
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
-from fixfirst.play.rollout import Rollout, collect
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import Rollout, collect, make_world
 from fixfirst.policy.network import Weights
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.trained import Policy

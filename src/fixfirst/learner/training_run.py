@@ -9,7 +9,7 @@ from pathlib import Path
 from fixfirst.base import errors
 from fixfirst.learner.driver import Driver
 from fixfirst.learner.training import Training
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import make_world
 from fixfirst.policy.network import Weights
 from fixfirst.runs import rows
 from fixfirst.runs.layout import RunFiles

@@ -8,19 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import compiled
-from fixfirst.game import tables
 from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
 from fixfirst.orders.order import UnitScheme
-
-_USER, ROOT = 1, 2  # red's access to a host
-
-
-def held_mask(access: np.ndarray, least: int = _USER) -> np.ndarray:
-    """Return access [..., H] as sets of hosts [...] on which red has at least so much, one bit per host."""
-    hosts = access.shape[-1]
-    return (access >= least) @ (1 << np.arange(hosts)).astype(
-        tables.SMALL.host_set if hosts <= tables.SMALL.hosts else tables.LARGE.host_set
-    )
 
 
 class Judgement(NamedTuple):

@@ -18,9 +18,8 @@ from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.play.rollout import Change, Rollout, collect
-from fixfirst.play.turns import Player
-from fixfirst.play.worlds import make_world
+from fixfirst.play.rollout import Change, Rollout, collect, make_world
+from fixfirst.policy.turns import Player
 from fixfirst.stats import intervals, pricing
 from fixfirst.stats.evaluation import Evaluation
 

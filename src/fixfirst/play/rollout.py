@@ -1,4 +1,4 @@
-"""Whole episodes of any player in any world, kept as arrays: of blue's side, and of both.
+"""Whole episodes of any player in any world, by the name of its backend, kept as arrays: of blue's side, and of both.
 
 A rollout is a pure function of the policy and the seeds: the player's chance, like the world's, is keyed by (seed,
 environment, episode, step). N environments, T steps, B episodes of a rollout (N times the number of passes), U unit types.
@@ -11,12 +11,43 @@ import numpy as np
 
 from fixfirst.base import errors
 from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
+from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.orders.order import Workflow
-from fixfirst.play.turns import Player, play_on
 from fixfirst.policy.compiled_loop import Trajectory
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.turns import Player, play_on
+
+
+def _make_simulator(game: Game, num_envs: int, **options: Any) -> World:
+    """Make a world of our simulator in this process, with the learned attackers that the game names."""
+    return World(game, num_envs, reds=Reds.of(game) if game.learned else None, **options)
+
+
+def make_world(
+    game: Game,
+    num_envs: int,
+    *,
+    num_workers: int | None = None,
+    timeout_s: float | None = DEFAULT_TIMEOUT_S,
+    **options: Any,
+) -> BaseWorld:
+    """Make a world of N environments in which a game is played.
+
+    Its backend `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in
+    worker processes, from the checkout `game.cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
+    options: those of `BaseWorld`.
+    """
+    if game.backend == "simulator":
+        return _make_simulator(game, num_envs, **options)
+    make: Callable[..., BaseWorld] = _make_simulator
+    if game.backend == "cyborg":
+        from fixfirst.cyborg.world import world_maker  # most never meet CybORG
+
+        make = world_maker(game)
+    return WorkerWorld(make, game, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
 
 
 class Change(NamedTuple):

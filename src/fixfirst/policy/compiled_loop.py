@@ -14,14 +14,10 @@ from fixfirst.game import attackers, chance as dice, red_view, rules, state, tab
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.simulator import World
 from fixfirst.policy import network, reds, remembering
-from fixfirst.policy.answers import answer_row, enter_odds
-from fixfirst.policy.draws import FREE, draw_action, opening_choice
-from fixfirst.policy.memories import Memories
+from fixfirst.policy.memories import Memories, read_row
 from fixfirst.policy.memory import memory_dtype
-from fixfirst.policy.reading import read_row
 from fixfirst.policy.reds import Reds
-from fixfirst.policy.row_table import find_row
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import FREE, PolicyTable, answer_row, draw_action, enter_odds, find_row, opening_choice
 
 GROUP = 16
 

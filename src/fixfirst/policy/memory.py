@@ -19,7 +19,7 @@ import numpy as np
 from fixfirst.base import arguments, errors
 from fixfirst.game import parts, tables
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.policy.decoy_slots import decoy_slots, slot_words
+from fixfirst.policy.action_sets import decoy_slots, slot_words
 
 QUIET_TURNS = 5  # longer than that is remembered as that
 BREAK_INS = 4  # of one host; more are remembered as so many

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import called, inlined
+from fixfirst.game.chance import chance_keys, uniform
 from fixfirst.policy import vectors
-from fixfirst.policy.draws import chance_keys, uniform
 
 HIDDEN = 64
 LAYERS = (0, 2, 4)  # their names in files; between them stand the tanh

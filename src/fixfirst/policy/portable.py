@@ -22,8 +22,7 @@ from fixfirst.base import errors
 from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.decoy_slots import decoy_slots
+from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.memory import BREAK_INS, DIGITS, memory_groups, memory_tables, scan_hosts, seen_hosts
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.trained import Policy

@@ -1,4 +1,4 @@
-"""Learned attackers as players, step by step and compiled.
+"""Learned attackers in their two files, red.json and red.safetensors, and as players, step by step and compiled.
 
 R of them share one table, and the last byte of a row says whose it is. N environments, T steps, A choices of red. Red's
 chance is keyed like the world's, by (the environment's key, episode, step): an attacker that is named in a mixture plays
@@ -6,22 +6,89 @@ the same game as one that is trained or evaluated.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
 
+from fixfirst.base import array_files, errors
 from fixfirst.base.compile import called, compiled
-from fixfirst.game import chance as dice, red_view, state
+from fixfirst.game import attacker_files, chance as dice, red_view, state
 from fixfirst.game.game_config import Game
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
-from fixfirst.policy.answers import ForwardScratch, answer_row, enter_odds
-from fixfirst.policy.draws import draw_action
-from fixfirst.policy.network import Layers, Network, load_output_layer
-from fixfirst.policy.red_file import load_red
-from fixfirst.policy.row_table import Answers, RowTable, find_row
+from fixfirst.policy.network import Layers, Network, Weights, load_output_layer, shapes
+from fixfirst.policy.table import (
+    Answers,
+    ForwardScratch,
+    RowTable,
+    answer_row,
+    draw_action,
+    enter_odds,
+    find_row,
+)
+from fixfirst.runs import provenance
 
+BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
+KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
 RED_STREAM = 0x7265642D706C6179  # of an environment's key: red's draws are others than the world's
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
+class RedPolicy:
+    """A learned attacker, ready to play.
+
+    For example:
+
+        red = ff.load_red("base-attacker")
+        red.spec.picky, red.spec.names, red.facts["against"]
+    """
+
+    weights: Weights = field(repr=False)
+    spec: red_view.RedSpec
+    facts: dict[str, Any] = field(repr=False)  # versions, hash, against whom it was trained, what its starts reached
+
+    @property
+    def seal(self) -> str:
+        """The beginning of its hash, by which runs know it again."""
+        return attacker_files.seal(self.facts)
+
+    @property
+    def network(self) -> Network:
+        """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
+        array_files.check_tensors("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        return Network.of(self.weights)
+
+    def save(self, folder: Path) -> None:
+        """Write red.safetensors and red.json, which says what the attacker reads and chooses, and its facts."""
+        document = {"scenario": self.spec.scenario.name, **self.spec.as_dict(), "versions": provenance.versions()}
+        folder.mkdir(parents=True, exist_ok=True)
+        array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document | self.facts, self.weights)
+
+
+def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
+    """Return an attacker: from its folder (or a run's exploit/), from the file itself, or one that comes with fixfirst.
+
+    After @ may stand the beginning of its hash, as runs note it; another attacker is refused then. For example:
+
+        red = ff.load_red("base-attacker")
+    """
+    facts, tensors, spec = attacker_files.read_attacker(path, scenario)
+    array_files.check_tensors(f"{path}: {attacker_files.RED_TENSORS}", tensors, shapes(spec.inputs, spec.actions))
+    return RedPolicy(tensors, spec, facts)
+
+
+def shipped_reds(names: Sequence[str], spec: red_view.RedSpec) -> dict[str, Weights]:
+    """Return those of these attackers, which come with fixfirst, that attack the scenario as the spec says."""
+    shipped: dict[str, Weights] = {}
+    for name in names:
+        with suppress(errors.PolicyError):
+            red = load_red(name, spec.scenario)
+            shipped |= {name: red.weights} if red.spec == spec else {}
+    return shipped
 
 
 class RedTrack(NamedTuple):

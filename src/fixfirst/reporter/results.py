@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
-from fixfirst.play import comparison, equivalence, leaderboard
+from fixfirst.play import comparison, leaderboard
 from fixfirst.reporter.screen import Copied, Strong, show
 from fixfirst.reporter.verdicts import NOTHING_PASSED, some, verdict_in_words, verdict_over_seeds
 from fixfirst.runs.layout import RunFiles
@@ -168,7 +168,7 @@ def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> 
     """Print one policy in both worlds, with the difference and the verdict of two one-sided tests."""
     rows = []
     for a, b in zip(ours, theirs, strict=True):
-        gap = equivalence.difference(a, b, margin)
+        gap = a.difference(b, margin)
         verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
         errors_of_means = a.standard_error, b.standard_error
         rates = (None if row.compliance is None else str(row.compliance.compliance) for row in (a, b))

@@ -10,10 +10,10 @@ from fixfirst.learner import checkpoint, driver, league, red_training
 from fixfirst.learner.population import FrozenRed
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
-from fixfirst.policy import red_file
+from fixfirst.policy import reds
 from fixfirst.policy.network import Weights
-from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.trained import load_policy
 from fixfirst.runs import rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.jobs import Measured, OrdersJob, TellJob, judge_order, play_under, read_results, write_results
@@ -58,7 +58,7 @@ def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderRe
         spec = red_view.RedSpec(game.scenario)
         opponent = red_training.Opponent(PolicyTable(policy.network, (job.order,), spec=policy.spec), (job.order,))
         others = {f"attacker {number}": weights for number, weights in enumerate(_weights(job.attackers, spec))}
-        starts: dict[str, Weights | None] = {} if job.last else {**red_file.shipped_reds((red_file.BASE,), spec), **others}
+        starts: dict[str, Weights | None] = {} if job.last else {**reds.shipped_reds((reds.BASE,), spec), **others}
         if not job.last and not (job.round and starts):
             starts["scratch"] = None
         attempts = red_training.best_response(
@@ -66,7 +66,7 @@ def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderRe
             game,
             spec,
             starts,
-            others={**others, **red_file.shipped_reds(red_file.KNOWN, spec)} if job.last else {},
+            others={**others, **reds.shipped_reds(reds.KNOWN, spec)} if job.last else {},
             refinements=_REFINEMENTS if job.last else 0,
             episodes=job.train_episodes,
             seed=job.seed,
@@ -80,7 +80,7 @@ def run_attack(job: AttackJob, tell: TellJob, interrupt: object) -> list[OrderRe
         result = judge_order(evaluation.EpisodeBatch(duel.blue, game), job.order, job.config)
         tried = [[attempt.start, round(attempt.mean, 2)] for attempt in attempts]
         facts = {"order": str(job.order), "tried": tried, "mean": result.mean, "seed": job.seed}
-        red_file.RedPolicy(best, spec, facts).save(job.folder)
+        reds.RedPolicy(best, spec, facts).save(job.folder)
         write_results(job, [result])
         return [result]
 
@@ -142,7 +142,7 @@ def run_adapt(job: AdaptJob, tell: TellJob, interrupt: object) -> list[float] | 
                 return None
         latest = {red.order: red.weights for red in training.pool}
         for number, weights in latest.items():
-            red_file.RedPolicy(weights, spec, {"order": str(job.orders[number])}).save(RunFiles(job.folder).attacker(number))
+            reds.RedPolicy(weights, spec, {"order": str(job.orders[number])}).save(RunFiles(job.folder).attacker(number))
         replace(load_policy(job.parent_policy), weights=training.average).save(job.folder, notes={"league": True})
         policy, means = load_policy(job.folder), []
         network = policy.network
@@ -161,10 +161,10 @@ def _begin_league(job: AdaptJob) -> league.League:
         FrozenRed(weights, taken, rows.AttackerKind.RESPONSE, "", job.round, number % len(job.orders))
         for number, (weights, taken) in enumerate(zip(_weights(job.attackers, spec), job.taken, strict=True))
     ]
-    base = red_file.shipped_reds((red_file.BASE,), spec)
+    base = reds.shipped_reds((reds.BASE,), spec)
     return league.League(job.league, policy.spec, policy.weights, base, orders=job.orders, game=job.config.game, pool=pool)
 
 
 def _weights(folders: Sequence[Path], spec: red_view.RedSpec) -> list[Weights]:
     """Read attackers of other jobs."""
-    return [red_file.load_red(folder, spec.scenario).weights for folder in folders]
+    return [reds.load_red(folder, spec.scenario).weights for folder in folders]

@@ -15,8 +15,8 @@ from fixfirst.learner import driver
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.network import Network
-from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.trained import load_policy
 from fixfirst.runs import sessions
 from fixfirst.searcher.jobs import Measured, OrdersJob, TellJob, judge_order, play_under, read_results, write_results
 from fixfirst.settings.training import TrainConfig

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from fixfirst.base import files, plans, seeds, tables
 from fixfirst.orders.order import Workflow
-from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import load_policy
 from fixfirst.runs import csv_logs, layout, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial

@@ -24,10 +24,10 @@ import numpy as np
 from fixfirst.base import plans, seeds
 from fixfirst.game.game_config import Game
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.play import baselines, evaluation
-from fixfirst.play.turns import Player
-from fixfirst.policy.policy_file import load_policy
-from fixfirst.policy.trained import ANY_ORDER, Policy
+from fixfirst.play import evaluation
+from fixfirst.policy import scripts
+from fixfirst.policy.trained import ANY_ORDER, Policy, load_policy
+from fixfirst.policy.turns import Player
 from fixfirst.runs import csv_logs, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.sessions import Session
@@ -315,7 +315,7 @@ def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed:
     foothold apart: it is held from the beginning.
     """
     game = game if game.backend == "simulator" else game.model_copy(update={"backend": "simulator"})
-    players: list[Player] = [baselines.make_baseline(name, scenario=game.scenario) for name in ("sleep", "random")]
+    players: list[Player] = [scripts.make_baseline(name, scenario=game.scenario) for name in ("sleep", "random")]
     players += [policy.player() for policy in policies]
     held = 0
     for player in players:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fixfirst.base import errors, jobs, plans
 from fixfirst.game.scenario import CAGE2
-from fixfirst.policy import policy_file
+from fixfirst.policy import trained
 from fixfirst.runs import layout, manifest, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher.published import PublishedSearch
@@ -86,7 +86,7 @@ def _with_parent(config: SearchConfig) -> SearchConfig:
     """Return the config with the path of the policy that the first trials inherit, which must be one they can."""
     if config.from_policy is None:
         return config
-    policy_file.load_parent(Path(config.from_policy), config.trial_role)
+    trained.load_parent(Path(config.from_policy), config.trial_role)
     return config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
 
 

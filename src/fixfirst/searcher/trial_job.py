@@ -9,7 +9,7 @@ from fixfirst.learner import checkpoint, driver
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import Begin
-from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import load_policy
 from fixfirst.runs import rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial

@@ -3,9 +3,23 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from fixfirst.base import tables
+from fixfirst.base import distributions, tables
 from fixfirst.game import parts
 from fixfirst.orders.compliance import Compliance, Rate
+from fixfirst.stats import intervals
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two evaluations of one policy lie apart, and whether that is less than a margin (two one-sided tests)."""
+
+    mean: float  # second minus first
+    low: float  # 95 % interval
+    high: float
+    margin: float
+    p_value: float  # of "the true difference is at least the margin"
+    equivalent: bool
+    smallest_margin: float  # at which these episodes would show equivalence
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,17 @@ class Evaluation:
         known = {f.name: document[f.name] for f in fields(cls) if f.name in document}
         compliance = known.get("compliance")
         return cls(**known | {"compliance": None if compliance is None else Compliance.from_dict(compliance)})
+
+    def difference(self, second: "Evaluation", margin: float) -> Difference:
+        """Return how another world differs: Welch's interval of the mean returns, and TOST against +-margin at 5 %."""
+        mean, variances = second.mean - self.mean, (self.standard_error**2, second.standard_error**2)
+        gain = intervals.welch(mean, variances, (self.episodes, second.episodes))
+        if gain.standard_error > 0:
+            p_value = distributions.t_cdf(gain.freedom, (abs(mean) - margin) / gain.standard_error)
+        else:
+            p_value = float(abs(mean) >= margin)
+        smallest = abs(mean) + distributions.t_quantile(gain.freedom, distributions.CONFIDENCE) * gain.standard_error
+        return Difference(mean, gain.low, gain.high, margin, p_value, p_value < 1 - distributions.CONFIDENCE, smallest)
 
 
 _PLAIN = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")

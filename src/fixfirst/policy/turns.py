@@ -8,14 +8,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from fixfirst.game import tables
 from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.chance import chance_keys
 from fixfirst.game.simulator import World
-from fixfirst.orders import repairs
 from fixfirst.policy.compiled_loop import Trajectory, play_steps
-from fixfirst.policy.draws import chance_keys
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
+
+_USER, ROOT = 1, 2  # red's access to a host
 
 
 class Moment(NamedTuple):
@@ -123,4 +125,12 @@ def play_on(
     track.packed_obs[-1], access[-1] = world.packed_obs, world.access
     if isinstance(player, PolicyTable):
         track.row_ids[-1] = player.look(own, world.packed_obs, assigned)
-    track.held[:], track.privileged[:] = repairs.held_mask(access), repairs.held_mask(access, repairs.ROOT)
+    track.held[:], track.privileged[:] = held_mask(access), held_mask(access, ROOT)
+
+
+def held_mask(access: np.ndarray, least: int = _USER) -> np.ndarray:
+    """Return access [..., H] as sets of hosts [...] on which red has at least so much, one bit per host."""
+    hosts = access.shape[-1]
+    return (access >= least) @ (1 << np.arange(hosts)).astype(
+        tables.SMALL.host_set if hosts <= tables.SMALL.hosts else tables.LARGE.host_set
+    )
