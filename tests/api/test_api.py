@@ -204,9 +204,9 @@ def test_watching_writes_a_page_and_what_a_run_hands_out_cannot_be_changed(run, 
             lambda: ff.BlueAgent("champion").get_action(np.zeros((2, 52))),
             "observations must be [52] bits, one at a time, got shape (2, 52)",
         ),
-        (lambda: ff.search(red_agent=np.zeros(3)), "--red-agent must be a plain value, got array"),
+        (lambda: ff.search(red_agent=np.zeros(3)), "red_agent must be a plain value, got array"),
         (lambda: ff.search_config(workflow=np.void(b"abc")), "workflow"),
-        (lambda: ff.search(executor=np.zeros(3)), "unknown executor array"),
+        (lambda: ff.search(executor=np.zeros(3)), "executor must be a plain value, got array"),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, call, says):

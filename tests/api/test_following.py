@@ -59,13 +59,13 @@ def test_ctrl_c_ends_the_final_test_at_once_and_resume_tests_as_many_episodes(tm
     played = Training.evaluate
     seen = []
 
-    def interrupted(self, purpose, episodes, seed=None, on_pass=lambda episodes: None):
-        def on_step(done):
+    def interrupted(self, purpose, episodes, on_pass):
+        def ctrl_c(done):
             seen.append(done)
             signal.raise_signal(signal.SIGINT)
             on_pass(done)
 
-        return played(self, purpose, episodes, seed, on_step)
+        return played(self, purpose, episodes, on_pass=ctrl_c)
 
     settings = {"workflow": "none", "n_envs": 4, "max_steps": 10, "total_episodes": 8, "quiet": True}
     monkeypatch.setattr(Training, "evaluate", interrupted)

@@ -96,7 +96,7 @@ def test_a_league_that_was_killed_at_its_very_end_is_closed_without_training(fin
 def test_no_number_of_a_league_is_larger_than_what_we_count_with(name, tmp_path):
     """Else it is begun, and waited for until the end of days."""
     for value in (2**200, 1e300, float("inf"), float("nan"), *([2**31] if name != "seed" else [])):
-        with pytest.raises(ff.ConfigError, match=name):
+        with pytest.raises(ff.ConfigError, match=name.replace("_", "[_-]")):
             ff.train_league(out=tmp_path / "run", **{**SMALL, name: value})
     assert not (tmp_path / "run").exists()
 
@@ -105,24 +105,6 @@ def test_a_league_against_scripts_that_are_none_leaves_nothing_behind(tmp_path):
     with pytest.raises(ff.FixfirstError, match="nobody"):
         ff.train_league(out=tmp_path / "run", **SMALL, scripts="nobody")
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [row(1, "b_line", "script", 0, -1.0), row(2, "meander", "script", 0, -1.0)],  # another one in the next round
-        [row(1, "b_line", "script", 0, -1.0), row(3, "b_line", "script", 0, -1.0)],
-        [row(1, "b_line", "script", 0, -1.0), row(1, "b_line", "script", 0, -2.0)],
-        [row(1, "b_line", "other", 0, -1.0)],
-        [row(1, "000", "live", 1, -1.0), row(2, "000", "live", 1, -1.0), row(2, "b_line", "script", 0, -1.0)],
-        [row(number, "0", "live", 1, -1.0) for number in range(1, 1001)]
-        + [row(1001, str(n), "live", 1, -1.0) for n in range(1001)],
-    ],
-)
-def test_a_matrix_that_no_league_wrote_is_refused(rows):
-    """Its table would have holes, or grow with the square of its rows."""
-    with pytest.raises(ValueError, match="its rows"):
-        complete_rounds(rows)
 
 
 def test_a_round_that_is_being_written_is_left_out():
@@ -151,7 +133,7 @@ def test_a_league_that_begins_with_anothers_defender_meets_its_attackers(finishe
     ("command", "says"),
     [
         ("train --preset guardian --memory full", "--memory does not go with --league"),
-        ("train --preset guardian --against champion", "a league finds its attackers itself"),
+        ("train --preset guardian --against champion", "--against does not go with --league"),
         ("train --league --config nowhere.toml", "nowhere.toml: no such file"),
         ("train --preset guardian --from nowhere", "'nowhere' is neither a file or run"),
         ("search --preset guardian", "--preset guardian is a league: use `fixfirst train`"),
@@ -168,11 +150,9 @@ def test_the_preset_is_the_league(tmp_path, monkeypatch):
     asked = {}
     monkeypatch.setattr("fixfirst.api.league.train_league", lambda **said: asked.update(said) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        main(
-            ["train", "--preset", "guardian", "--seed", "3", "--out", str(tmp_path / "run")],
-        )
+        main(["train", "--preset", "guardian", "--seed", "3", "--out", str(tmp_path / "run")])
     assert asked.pop("out") == tmp_path / "run"
-    assert asked == {"picky": False, "quiet": False, "seed": 3}
+    assert asked == {"quiet": False, "seed": 3}
 
 
 def test_the_config_of_a_league_begins_the_same_one(finished, tmp_path):

@@ -17,7 +17,7 @@ from fixfirst.policy import reds, trained
 from fixfirst.policy.network import Weights
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import habits, live
-from fixfirst.runs import layout
+from fixfirst.runs import layout, setting_names
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import RED_PPO
 from fixfirst.stats.evaluation import Evaluation
@@ -69,6 +69,7 @@ class Exploit:
         ]
 
 
+@arguments.checked(episodes=2, train_episodes=50)
 def exploit(
     policy: PolicyLike,
     *,
@@ -97,25 +98,23 @@ def exploit(
         found = ff.exploit("champion", train_episodes=1_000, episodes=200, quiet=True)
         found.mean, found.low, found.high, found.tried, found.habits
     """
-    arguments.check_int("episodes", episodes, 2)
     number = arguments.check_seed("seed", seed, bits=63)
     greedy = takes_best_actions(policy, greedy)
     defender = make_defender(policy, workflow, greedy, say=say, scenario=requested_scenario(settings, policy))
     game = game_of_attackers(settings, defender)
-    spec = red_view.RedSpec(game.scenario, bool(picky))
+    spec = red_view.RedSpec(game.scenario, picky)
     folder = _folder(policy) if out is None else arguments.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
     opponent = red_training.Opponent(defender.player, defender.orders)
-    budget = arguments.check_int("train_episodes", train_episodes, 50)
     machine_code.announce_compilation()
-    whole = red_training.episodes_of(len(begins), budget)
+    whole = red_training.episodes_of(len(begins), train_episodes)
     with live.ProgressLine(whole, quiet=quiet) as progress:  # interrupted, it leaves nothing behind
 
         def tell(done: int, mean: float) -> None:
             if progress.due():
                 progress.show(done, f"attackers learn, return {mean:.1f}")
 
-        attempts = red_training.best_response(opponent, game, spec, begins, episodes=budget, seed=number, tell=tell)
+        attempts = red_training.best_response(opponent, game, spec, begins, episodes=train_episodes, seed=number, tell=tell)
     return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, defender.name)
 
 
@@ -169,6 +168,7 @@ def _conclude(
 # ---------------------------------------------------------------- trainings of attackers
 
 
+@arguments.checked(total_episodes=RED_PPO.episodes_per_update)
 def train_red(
     against: str | Sequence[Named],
     *,
@@ -198,7 +198,7 @@ def train_red(
     sure = [takes_best_actions(name, greedy) for name in names]
     defenders = [make_defender(name, None, best, scenario=said) for name, best in zip(names, sure, strict=True)]
     game = game_of_attackers(settings, defenders[0])
-    spec = red_view.RedSpec(game.scenario, bool(picky))
+    spec = red_view.RedSpec(game.scenario, picky)
     for name, defender in zip(names, defenders, strict=True):
         if defender.scenario != game.scenario:
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
@@ -214,7 +214,7 @@ def train_red(
         "greedy": sure,
         "picky": spec.picky,
         "start": None if first is None else first.facts.get("sha256"),
-        "episodes": arguments.check_int("total_episodes", total_episodes, RED_PPO.episodes_per_update),
+        "episodes": total_episodes,
         "seed": number,
         "game": game.model_dump(mode="json"),
     }
@@ -226,11 +226,12 @@ def train_red(
         seed=number,
         start=None if first is None else first.weights,
     )
+    identity = {"config": setting_names.flatten(config)}  # as checkpoints are read
     machine_code.announce_compilation()
     progress = live.ProgressLine(total_episodes, quiet=quiet)
     with (
         driver.working(folder, progress, is_run=False) as interrupt,
-        driver.Driver(folder, training, {"config": config}, progress.say, CHECKPOINT_EVERY) as run,
+        driver.Driver(folder, training, identity, progress.say, CHECKPOINT_EVERY) as run,
     ):
         for mean in run.steps(interrupt):
             progress.point(mean)

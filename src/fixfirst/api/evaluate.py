@@ -22,6 +22,7 @@ PURPOSE = "protocol"  # the stream of seeds that defenders are played on
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
 
+@arguments.checked(episodes=2)
 def evaluate(
     policy: PolicyLike,
     *,
@@ -52,7 +53,6 @@ def evaluate(
     The result is a list that also has `to_pandas()`, `to_csv()` and `to_latex()`.
     """
     _check_settings(settings)
-    arguments.check_int("episodes", episodes, 2)
     lengths = None if steps is None else [arguments.check_int("steps", length) for length in _list_of("steps", steps)]
     attackers = _reds(red_agent)
     defender = make_defender(policy, workflow, greedy, say=say, scenario=requested_scenario(settings, policy))
@@ -70,6 +70,7 @@ def evaluate(
     return found
 
 
+@arguments.checked(episodes=2)
 def leaderboard(
     policy: PolicyLike,
     *,
@@ -100,7 +101,6 @@ def leaderboard(
     game, judging = game_and_judging({**settings, **_RULES, "max_steps": max(evaluation.PROTOCOL_STEPS)})
     if game.scenario != CAGE2:
         raise errors.ConfigError(f"the leaderboard is of CAGE2 and its reward, not of {game.scenario.label}: use evaluate")
-    arguments.check_int("episodes", episodes, 2)
     games = [game.against(red) for red in leaderboards.LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
     settings_by_variant([defender], {**settings, **_RULES}, say)  # says so if it was made for another
@@ -108,6 +108,7 @@ def leaderboard(
     return leaderboards.LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
 
 
+@arguments.checked(episodes=2)
 def compare(
     first: PolicyLike,
     second: PolicyLike,
@@ -130,7 +131,6 @@ def compare(
         for row in ff.compare("runs/first", "champion"):
             print(row.red_agent, row.mean, row.low, row.high, row.different)
     """
-    arguments.check_int("episodes", episodes, 2)
     _check_settings({**settings, "max_steps": steps} if steps is not None else settings)
     attackers, said = _reds(red_agent), requested_scenario(settings, first)
     one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=said)

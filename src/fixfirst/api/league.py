@@ -25,6 +25,7 @@ _FIRST_DEFENDER = "champion-current"  # the defender that leagues begin with
 SAVE_EVERY = 25  # updates
 
 
+@arguments.checked()
 def train_league(
     *, out: str | Path | None = None, start: str | Path = _FIRST_DEFENDER, quiet: bool = False, **settings: Any
 ) -> run_objects.LeagueRun:

@@ -76,6 +76,7 @@ class Steps(NamedTuple):
         return (self.held_sets[..., None] >> np.arange(self.scenario.num_hosts) & 1).astype(np.bool_)
 
 
+@arguments.checked()
 def rollout(
     envs: "VecCage2",
     policy: PolicyLike,
@@ -110,8 +111,8 @@ def rollout(
         raise errors.ConfigError(
             f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
         )
-    count, number = arguments.check_int("steps", steps), arguments.check_seed("seed", seed, bits=63)
-    track = Trajectory.empty(count, envs.num_envs, envs.world.scenario)
+    number = arguments.check_seed("seed", seed, bits=63)
+    track = Trajectory.empty(arguments.check_int("steps", steps), envs.num_envs, envs.world.scenario)
     name, scenario, who = players.name_of(policy), envs.world.scenario, players.resolve(policy)
     if isinstance(who, Policy):
         who = defenders.in_scenario(who, scenario, say, name)

@@ -101,9 +101,9 @@ class SearchRun(tables.Tabular):
     @property
     def best(self) -> Policy:
         """The policy of the ranking's first order. Raises PolicyError, with the reason, if there is none."""
-        if not RunFiles(RunFiles(self.folder).best).policy_json.exists():
-            return load_policy(self.folder)  # which says why
-        policy, found = load_policy(RunFiles(self.folder).best), self.standings
+        if self.config.separate and self.standings is None and self.search.is_done:
+            raise errors.PolicyError(f"{self.folder}: holds no policy (no order passed the gate)")
+        policy, found = load_policy(self.folder), self.standings
         if found is not None and policy.facts["sha256"] != found.best.policy_sha256:
             raise errors.PolicyError(
                 f"{RunFiles(self.folder).best}: holds another policy than the one that {RunFiles.ledger} names as best"

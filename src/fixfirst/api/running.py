@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 TEST_EPISODES = 1_000
 
 
+@arguments.checked(workers=0, test_episodes=2)
 def train(
     *,
     out: str | Path | None = None,
@@ -73,21 +74,19 @@ def train(
     resolved = TrainConfig.resolve(*TrainConfig.gather(settings, file, grouping))
     name = f"train-{resolved.game.red_agent}-{resolved.seed}"
     folder = layout.unused_folder(name) if out is None else arguments.check_path("out", out)
-    tested = arguments.check_int("test_episodes", test_episodes, 2)
-    usual = from_policy is None and tested == TEST_EPISODES
+    usual = from_policy is None and test_episodes == TEST_EPISODES
     if out is None and usual and not again:
         before = finished_before(name, resolved, quiet)
         if before is not None:
             return load_training(before)
-    processes = arguments.check_int("workers", workers, 0)
     check_trainable(resolved)
     machine_code.announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
-    options = {"from_policy": parent} | ({} if tested == TEST_EPISODES else {"test_episodes": tested})
+    options = {"from_policy": parent} | ({} if test_episodes == TEST_EPISODES else {"test_episodes": test_episodes})
     manifest.create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), options)
     say_where(folder, quiet)
-    return _run(resolved, folder, start, processes, tested, quiet, callback)
+    return _run(resolved, folder, start, workers, test_episodes, quiet, callback)
 
 
 def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
@@ -194,6 +193,7 @@ _MOST_PAGES = 12  # searches of a study that have a page each; of more, `fixfirs
 def search(*, seeds: Literal[1] = 1, **settings: Unpack["typed.SearchSettings"]) -> SearchRun: ...
 @overload
 def search(*, seeds: int, **settings: Unpack["typed.SearchSettings"]) -> SearchRun | StudyRun: ...
+@arguments.checked()
 def search(
     *,
     out: str | Path | None = None,
@@ -307,6 +307,7 @@ def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
 # ---------------------------------------------------------------- resume
 
 
+@arguments.checked()
 def resume(
     run: str | Path,
     *,

@@ -27,6 +27,7 @@ MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 _EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
 
 
+@arguments.checked()
 def watch(
     policy: PolicyLike,
     *,
@@ -52,6 +53,7 @@ def watch(
     return path
 
 
+@arguments.checked(steps=1, episodes=0, number=0)
 def replay(
     policy: PolicyLike,
     *,
@@ -79,7 +81,6 @@ def replay(
     seed, scenario = arguments.check_seed("seed", seed), requested_scenario(given, policy)
     if steps is None:
         steps = (scenario or scenario_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
-    steps = arguments.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
     changes = [rollout.Change(step, place) for place, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):
@@ -96,9 +97,9 @@ def replay(
     if beside is not None:
         settings_by_variant(defenders[1:], home, say)  # says so if it was made for another
     game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
-    count = _EPISODES[game.backend] if episodes is None else arguments.check_int("episodes", episodes, 0)
+    count = _EPISODES[game.backend] if episodes is None else episodes
     if number is not None:
-        if arguments.check_int("number", number, 0) >= evaluation.MOST_KEPT:
+        if number >= evaluation.MOST_KEPT:
             raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)

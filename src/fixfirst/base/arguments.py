@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,6 +15,41 @@ from fixfirst.base.errors import ConfigError, FixfirstError, WorldError
 
 LONGEST_NAME, LONGEST_PATH = 255, 1_000  # of a file, bytes and characters
 MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+
+
+def checked(**least: int) -> Callable[[_Verb], _Verb]:
+    """Check what a verb is given by name: switches are true or false, counts at least so many, and nothing is an array.
+
+    A switch is what is annotated bool. All else the verb checks where it is used.
+    """
+
+    def decorate(verb: _Verb) -> _Verb:
+        kinds = verb.__annotations__
+
+        @wraps(verb)
+        def call(*values: Any, **named: Any) -> Any:
+            for name, value in named.items():
+                if isinstance(value, np.ndarray | np.void):  # which cannot even be compared with what it may be
+                    raise ConfigError(f"{name} must be a plain value, got {value!r}")
+                if value is None and "None" in str(kinds.get(name)):
+                    continue
+                if kinds.get(name) in (bool, bool | None):
+                    named[name] = check_switch(name, value)
+                elif name in least:
+                    named[name] = check_int(name, value, least[name])
+            return verb(*values, **named)
+
+        return cast(_Verb, call)
+
+    return decorate
+
+
+def check_switch(what: str, value: Any) -> bool:
+    """Return a bool; 0 and 1 are as good."""
+    if not isinstance(value, bool | int | np.bool_ | np.integer) or value not in (0, 1):
+        raise ConfigError(f"{what} must be true or false, got {value!r}")
+    return bool(value)
 
 
 def check_int(what: str, value: Any, least: int = 1, most: int = MOST, wrong: type[FixfirstError] = WorldError) -> int:

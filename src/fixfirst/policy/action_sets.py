@@ -154,6 +154,8 @@ class ActionSet:
         """Return the action set of this name."""
         if isinstance(text, ActionSet):
             return text
+        if not isinstance(scenario, Scenario):
+            raise errors.WorldError(f"the scenario of an action set is a Scenario, got {scenario!r}")
         sets = action_sets(scenario)
         if not isinstance(text, str) or text not in sets:
             raise errors.WorldError(f"unknown action set {text!r}; use {', '.join(sets)}")
