@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 import fixfirst as ff
 from fixfirst.game.state import state_dtype
 from fixfirst.game.tables import SMALL
-from fixfirst.reporter.network_map import map_of
+from fixfirst.reporter.picture import map_of
 
 MEMORY = {"memory": "full", "action_set": "macros"}
 RENDERED = [{"render_mode": "rgb_array"}, {"render_mode": "ansi"}]

@@ -9,7 +9,7 @@ from approved import approve
 import fixfirst as ff
 from fixfirst.cli.entry import main
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.reporter.network_map import map_of
+from fixfirst.reporter.picture import map_of
 
 GENERATED = [("generated1-0", 17, "52511b8b"), ("generated1-1", 28, "11cb9ef7"), ("generated1-2", 25, "d69e9db1")]
 

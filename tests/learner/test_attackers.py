@@ -12,7 +12,7 @@ from fixfirst.learner.red_training import Opponent, best_response, play_red
 from fixfirst.policy.reds import load_red
 from fixfirst.policy.scripts import make_baseline
 from fixfirst.policy.trained import load_policy
-from fixfirst.reporter.habits import describe_duel
+from fixfirst.reporter.reasons import describe_duel
 
 GAME = Game(max_steps=30)
 

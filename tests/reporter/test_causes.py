@@ -3,7 +3,7 @@
 import pytest
 from cage2 import HOST_NAMES
 
-from fixfirst.reporter.causes import explain_return
+from fixfirst.reporter.reasons import explain_return
 
 
 def episode(*turns):

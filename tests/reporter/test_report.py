@@ -20,9 +20,8 @@ from run_folder import (
     write_training,
 )
 
-from fixfirst.reporter import curves, groups
-from fixfirst.reporter.readable_run import read_run
-from fixfirst.reporter.report import expand_run_folders, report, report_document
+from fixfirst.reporter import comparison_report, curves
+from fixfirst.reporter.report import expand_run_folders, read_run, report, report_document
 from fixfirst.runs.rows import MatrixRow, ValueRow
 from fixfirst.runs.sessions import locked
 from fixfirst.stats.intervals import MeanInterval
@@ -154,8 +153,8 @@ def test_a_run_whose_settings_stand_in_tables_as_earlier_versions_wrote_them_is_
     training = {"seed": 0, "total_episodes": 20_000, "game": game, "gate": gate, "ppo": {"num_envs": 100}}
     settings = {"strategy": "gp_ucb", "seed": 1, "test_episodes": 1000, "total_episodes": 3000, "training": training}
     write_config(old := write_search(tmp_path / "old", seed=1), settings)
-    ((group,), _) = groups.group_runs([read_run(search), read_run(old)])
-    assert len(group.runs) == 2 and words_of(search).answer == words_of(old).answer
+    groups, _ = comparison_report.group_runs([read_run(search), read_run(old)])
+    assert [len(group) for group in groups.values()] == [2] and words_of(search).answer == words_of(old).answer
 
 
 def test_runs_that_differ_only_in_seed_are_a_group_named_by_what_differs_and_a_seed_counts_once(tmp_path):
@@ -164,11 +163,11 @@ def test_runs_that_differ_only_in_seed_are_a_group_named_by_what_differs_and_a_s
         write_search(tmp_path / f"random-{seed}", seed=seed, strategy="random")
     write_training(tmp_path / "plain")
     runs = [read_run(folder) for folder in sorted(tmp_path.iterdir())]
-    found, repeated = groups.group_runs(runs)
-    assert {group.label: len(group.runs) for group in found} == {"search, gp_ucb": 2, "search, random": 2, "train": 1}
+    groups, repeated = comparison_report.group_runs(runs)
+    assert {label: len(group) for label, group in groups.items()} == {"search, gp_ucb": 2, "search, random": 2, "train": 1}
     assert repeated == []
-    found, repeated = groups.group_runs([runs[0], read_run(write_search(tmp_path / "copy"))])
-    assert [len(group.runs) for group in found] == [1]
+    groups, repeated = comparison_report.group_runs([runs[0], read_run(write_search(tmp_path / "copy"))])
+    assert [len(group) for group in groups.values()] == [1]
     assert repeated == ["copy has the configuration and seed of gp-0; it is left out of the comparison."]
 
 

@@ -14,10 +14,9 @@ from run_folder import write_search, write_training
 from fixfirst.base.tables import Table
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
-from fixfirst.reporter import figures, row_figure
+from fixfirst.reporter import figures
 from fixfirst.reporter.page import escaped
-from fixfirst.reporter.readable_run import read_run
-from fixfirst.reporter.report import report
+from fixfirst.reporter.report import read_run, report
 from fixfirst.stats.across_seeds import ranking_table
 
 
@@ -117,12 +116,11 @@ def test_thirteen_unit_types_can_be_shown(tmp_path):
 
 def test_a_figure_draws_no_more_than_a_reader_can_look_at(monkeypatch):
     """A file may name as many swaps as it likes; the numbers below the figure are all there."""
-    monkeypatch.setattr(row_figure, "_MOST_ROWS", 3)
-    monkeypatch.setattr(row_figure, "_MOST_MARKS", 4)
-    table = Table(("name", "n"), tuple((f"row {n}", n) for n in range(8)))
-    marks = [row_figure.Mark(row, 1.0, f"mark {row}") for row in (0, 0, 1, 1, 2, 7)]
-    drawn = row_figure.rows_figure("x", table, marks, "label")
-    assert drawn.svg.count("<title>mark") == 4 and "row 2" in drawn.svg and "row 3" not in drawn.svg
+    monkeypatch.setattr(figures, "_MOST_ROWS", 3)
+    monkeypatch.setattr(figures, "_MOST_MARKS", 2)
+    rows = tuple((f"row {n}", 1.0, None, None, (1.0, 1.0, 1.0)) for n in (0, 0, 0, 1, 2, 3, 4, 5))
+    drawn = figures.differences("x", Table(("name", "n", "low", "high", "trainings"), rows), "n", "label")
+    assert drawn.svg.count("<title>row") == 4 + 2 * 4 and "row 2" in drawn.svg and "row 3" not in drawn.svg
     assert len(drawn.table.rows) == 8
 
 

@@ -5,7 +5,7 @@ from math import sqrt
 import pytest
 
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
-from fixfirst.reporter.verdicts import verdict_over_seeds
+from fixfirst.reporter.texts import verdict_over_seeds
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.stats.across_seeds import SeedResult, compare_seeds, rank_trials, spread_between_seeds
 

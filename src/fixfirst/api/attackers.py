@@ -16,7 +16,7 @@ from fixfirst.play import evaluation
 from fixfirst.policy import reds, trained
 from fixfirst.policy.network import Weights
 from fixfirst.policy.trained import Policy
-from fixfirst.reporter import habits, live
+from fixfirst.reporter import live, reasons
 from fixfirst.runs import layout, setting_names
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import RED_PPO
@@ -160,7 +160,7 @@ def _conclude(
         greedy=greedy,
         picky=spec.picky,
         tried=tried,
-        habits=habits.describe_duel(duel, spec),
+        habits=reasons.describe_duel(duel, spec),
         red=red,
     )
 

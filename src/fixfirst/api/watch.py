@@ -14,7 +14,7 @@ from fixfirst.api.evaluate import play_all
 from fixfirst.base import arguments, errors
 from fixfirst.play import evaluation, rollout
 from fixfirst.policy.trained import Policy
-from fixfirst.reporter import animation, episodes as played_episodes, replay as replay_page
+from fixfirst.reporter import episodes as played_episodes, picture, replay as replay_page
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.run import Run
 from fixfirst.runs import layout
@@ -43,11 +43,11 @@ def watch(
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
     path = page_path(policy, out)
-    moving = None if gif is None else animation.check_gif(layout.check_output("gif", gif, policy))
+    moving = None if gif is None else picture.check_gif(gif, policy)
     episodes = replay(policy, **options)
     replay_page.write_replay(path, episodes)
     if moving is not None:
-        animation.write_gif(moving, episodes)
+        picture.write_gif(moving, episodes)
     if open_page:
         show_page(path)
     return path

@@ -12,7 +12,7 @@ from fixfirst.game import parts
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.scenario_names import scenario_named
 from fixfirst.policy import action_sets
-from fixfirst.reporter.network_map import map_of
+from fixfirst.reporter.picture import map_of
 from fixfirst.runs import layout
 
 NEW, HOST_TABLE = "new", ".csv"

@@ -11,7 +11,6 @@ from fixfirst.base import errors
 from fixfirst.cli.app import Json, Switch, Whole, say
 from fixfirst.cli.flags import GameFlags, GameSettings, JudgingFlags, JudgingSettings, OrderFlag, given
 from fixfirst.cli.own_agents import named_agent
-from fixfirst.runs import layout
 
 
 @dataclass(frozen=True)
@@ -70,18 +69,18 @@ def watch_command(
         Print the episodes instead of writing a page.
     """
     from fixfirst.api import watch  # --help need not wait for it
-    from fixfirst.reporter import animation, replay, screen
+    from fixfirst.reporter import picture, replay, screen
     from fixfirst.reporter.page import open_page
 
     if gif is not None:
-        animation.check_gif(layout.check_output("gif", gif, policy))
+        picture.check_gif(gif, policy)
     path = watch.page_path(policy, out)
     other = None if beside is None else named_agent(beside)
     settings = given(played) | given(game) | given(judging)
     document = watch.replay(named_agent(policy), beside=other, say=errors.note, **settings)
     if gif is not None:
         say(f"writing {gif}")
-        animation.write_gif(gif, document)
+        picture.write_gif(gif, document)
     if as_json:
         print(json.dumps(document))
         return

@@ -10,7 +10,7 @@ from fixfirst.base.tables import INTERVAL, Column, Table, interval, plain
 from fixfirst.reporter import curves, figures, texts
 from fixfirst.reporter.document import Document, Section, describe_game, describe_world, pairs_table, run_document
 from fixfirst.reporter.run import Run
-from fixfirst.reporter.verdicts import some
+from fixfirst.reporter.texts import some
 from fixfirst.runs import layout
 from fixfirst.stats.answer import Answer
 

@@ -1,25 +1,14 @@
 """The figures of a report that show a course: prices and returns over training, a league over its rounds."""
 
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fixfirst.base.tables import Table
 from fixfirst.orders.order import Workflow
-from fixfirst.reporter.figure import (
-    ACCENT,
-    GROUP_COLOURS,
-    INK,
-    PALE,
-    Drawing,
-    Figure,
-    draw_grid,
-    draw_legend,
-    drawing,
-    wrap,
-)
+from fixfirst.reporter.figure import ACCENT, GROUP_COLOURS, INK, PALE, Drawing, Figure, draw_legend, drawing, wrap
 from fixfirst.reporter.run import Run
 from fixfirst.stats import price_histories
 
@@ -38,7 +27,7 @@ def course(
     """Draw columns of a table over its first one, with a mark at every point. unit: such as "round {}", of the first one."""
 
     def draw() -> Drawing:
-        with drawing(2.5) as (drawn, axes):
+        with drawing(2.5, x, y) as (drawn, (axes,)):
             for number, each in enumerate(series[:_MOST_LINES]):
                 column = table.columns.index(each)
                 points = [(row[0], row[column]) for row in table.rows if row[column] is not None][-_MOST_POINTS:]
@@ -49,11 +38,8 @@ def course(
                     axes.plot(when, value, shape, color=colour, markersize=3.5, gid=tip)
             axes.locator_params(axis="x", nbins=5, integer=True)
             axes.xaxis.set_major_formatter("{x:,.0f}")
-            draw_grid(axes)
             if zero:
                 axes.axhline(0, color=INK, linewidth=0.7)
-            axes.set_xlabel(x)
-            axes.set_ylabel(y)
             draw_legend(axes, 1 if zero else 2)
         return drawn
 
@@ -99,24 +85,18 @@ def trainings_table(run: Run, episodes: Sequence[int], swap: tuple[str, str] | N
 def trainings(table: Table, swap: str) -> Figure:
     """Draw the rows of `trainings_table`: a line for each training."""
     courses = [list(rows) for _, rows in groupby(table.dicts(), lambda row: row["training"])]
-    panels = (("return, best order", "best_return"), ("price, points", "price"))[: 2 if swap else 1]
+    panels = {"return, best order": "best_return"} | ({"price, points": "price"} if swap else {})
 
     def draw() -> Drawing:
-        with drawing(1.7 * len(panels) + 0.4, rows=len(panels), sharex=True, squeeze=False) as (drawn, grid):
-            for axes, (label, column) in zip(grid[:, 0], panels, strict=True):
-                draw_grid(axes)
+        x = "thousands of episodes with orders, of one training"
+        with drawing(1.7 * len(panels) + 0.4, x, *panels) as (drawn, grid):
+            for axes, (label, column) in zip(grid, panels.items(), strict=True):
                 for rows in courses:
                     last = rows[-1]
                     look = {"color": PALE, "linestyle": _LINES[2]} if last["dropped"] else {"color": ACCENT, "alpha": 0.75}
-                    values = [np.nan if row[column] is None else row[column] for row in rows]
-                    axes.plot([row["episodes"] / 1000 for row in rows], values, linewidth=0.9, **look)
-                    tip = f"training {last['training']}\n{label} {values[-1]:.2f} after {last['episodes']:,} episodes"
-                    axes.plot(
-                        last["episodes"] / 1000, values[-1], "o", color=look["color"], markersize=3, gid=drawn.tip(tip)
-                    )
-                axes.set_ylabel(label)
-            grid[-1, 0].set_xlabel("training episodes with orders, of one training, thousands")
-            drawn.figure.align_ylabels()
+                    episodes = np.array([row["episodes"] for row in rows])
+                    values = np.array([row[column] for row in rows], np.float64)  # None is NaN
+                    _draw_line(drawn, axes, f"training {last['training']}\n{label} ", episodes, values, **look)
         return drawn
 
     price = f", price of {swap}" if swap else ""
@@ -124,23 +104,25 @@ def trainings(table: Table, swap: str) -> Figure:
     return Figure("replicates", alt, table, draw)
 
 
+def _draw_line(drawn: Drawing, axes: "Axes", tip: str, episodes: np.ndarray, values: np.ndarray, **look: Any) -> None:
+    """Draw a line over thousands of episodes, with a mark at its end."""
+    axes.plot(episodes / 1000, values, linewidth=0.9, **look)
+    end = drawn.tip(f"{tip}{values[-1]:.2f} after {int(episodes[-1]):,} episodes")
+    axes.plot(episodes[-1] / 1000, values[-1], "o", color=look["color"], markersize=3, gid=end)
+
+
 def thinned(episodes: np.ndarray, values: np.ndarray, groups: np.ndarray, most: int) -> np.ndarray:
     """Thin a curve of updates to about `most` bins of consecutive ones; none spans two groups (trials). Leaves NaN out.
 
     Returns [5, m]: the group, mean episodes, and the mean, lowest and highest value of each bin.
     """
-    finite = np.isfinite(values)
-    episodes, values, groups = episodes[finite], values[finite], groups[finite]
-    if not len(values):
-        return np.empty((5, 0))
-    size = -(-len(values) // most)
-    bounds = [0, *np.flatnonzero(np.diff(groups)) + 1, len(values)]
-    starts = np.concatenate([np.arange(a, b, size) for a, b in pairwise(bounds)]).astype(int)
-    counts = np.diff([*starts, len(values)])
-    means = (np.add.reduceat(each, starts) / counts for each in (episodes, values))
-    return np.array(
-        [groups[starts], *means, np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)]
-    ).round(6)
+    bins, finite = [], np.isfinite(values)
+    size = -(-int(finite.sum()) // most)
+    for group in np.unique(groups[finite]):
+        own = np.flatnonzero(finite & (groups == group))
+        for here in np.split(own, range(size, len(own), size)):
+            bins.append((group, episodes[here].mean(), values[here].mean(), values[here].min(), values[here].max()))
+    return np.array(bins).reshape(-1, 5).T.round(6)
 
 
 def learning(runs: Sequence[Run], threshold: float | None = None) -> Figure:
@@ -150,21 +132,19 @@ def learning(runs: Sequence[Run], threshold: float | None = None) -> Figure:
     begins.
     """
     most = _CURVE_BINS if len(runs) == 1 else _CURVE_BINS // 2
-    panels: list[tuple[str, list[tuple[str, np.ndarray]]]] = []
+    panels: dict[str, list[tuple[str, np.ndarray]]] = {}
     for label, name, scale in (("return per episode", "env_return", 1), ("compliance, %", "compliance", 100)):
-        logs = [(run.name, run.updates) for run in runs]
-        curves = [(run, thinned(log.sampled, scale * getattr(log, name), log.trial, most)) for run, log in logs]
-        if drawn_curves := [(run, curve) for run, curve in curves if curve.size]:
-            panels.append((label, drawn_curves))
-    rows = tuple((label, run, *row) for label, curves in panels for run, curve in curves for row in curve.T.tolist())
+        for run in runs:
+            curve = thinned(run.updates.sampled, scale * getattr(run.updates, name), run.updates.trial, most)
+            if curve.size:
+                panels.setdefault(label, []).append((run.name, curve))
+    rows = tuple((label, run, *row) for label, curves in panels.items() for run, curve in curves for row in curve.T.tolist())
 
     def draw() -> Drawing:
-        with drawing(1.9 * len(panels) + 0.3, rows=len(panels), sharex=True, squeeze=False) as (drawn, grid):
-            for axes, (label, curves) in zip(grid[:, 0], panels, strict=True):
-                draw_grid(axes)
+        with drawing(1.9 * len(panels) + 0.3, "training episodes, thousands", *panels) as (drawn, grid):
+            for axes, (label, curves) in zip(grid, panels.items(), strict=True):
                 for number, (run, curve) in enumerate(curves):
                     _draw_curve(drawn, axes, run, curve, number, alone=len(runs) == 1)
-                axes.set_ylabel(label)
                 if label.startswith("compliance"):
                     axes.set_ylim(-2, 102)
                     if threshold is not None:
@@ -174,10 +154,8 @@ def learning(runs: Sequence[Run], threshold: float | None = None) -> Figure:
                     high = max(float(curve[4].max()) for _, curve in curves)
                     room = 0.06 * (high - low) or 1.0
                     axes.set_ylim(low - room, high + room)
-            grid[-1, 0].set_xlabel("training episodes, thousands")
             if len(runs) > 1:
-                draw_legend(grid[0, 0])
-            drawn.figure.align_ylabels()
+                draw_legend(grid[0])
         return drawn
 
     alt = f"Return and compliance over the updates of {', '.join(run.name for run in runs)}."
@@ -189,11 +167,9 @@ def _draw_curve(drawn: Drawing, axes: "Axes", run: str, curve: np.ndarray, numbe
     """Draw one curve as a broken line: trials are apart."""
     changes = np.flatnonzero(np.diff(curve[0])) + 1
     colour, line = GROUP_COLOURS[number % len(GROUP_COLOURS)], _LINES[number // len(GROUP_COLOURS) % len(_LINES)]
-    x, mean, low, high = np.insert(curve[1:] / [[1000], [1], [1], [1]], changes, np.nan, axis=1)
+    episodes, mean, low, high = np.insert(curve[1:], changes, np.nan, axis=1)
     if alone:
         begins = curve[1, changes] / 1000
         axes.vlines(begins, 0, 1, color=INK, alpha=0.18, linewidth=0.4, transform=axes.get_xaxis_transform())
-        axes.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0)
-    axes.plot(x, mean, color=colour, linestyle=line, linewidth=0.9, label=wrap(run))
-    tip = drawn.tip(f"{run}\n{mean[-1]:.2f} after {int(1000 * x[-1]):,} episodes")
-    axes.plot(x[-1], mean[-1], "o", color=colour, markersize=3, gid=tip)
+        axes.fill_between(episodes / 1000, low, high, color=colour, alpha=0.25, linewidth=0)
+    _draw_line(drawn, axes, f"{run}\n", episodes, mean, color=colour, linestyle=line, label=wrap(run))

@@ -14,9 +14,7 @@ from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.reporter.causes import BESIDE, explain_return
-from fixfirst.reporter.habits import describe_turns
-from fixfirst.reporter.repair_reasons import Verdict, explain_repairs, needy_hosts
+from fixfirst.reporter.reasons import BESIDE, Verdict, describe_turns, explain_repairs, explain_return, needy_hosts
 from fixfirst.reporter.turn import Turn, summarise_turn
 
 _PLAIN_SPEC = PolicySpec()

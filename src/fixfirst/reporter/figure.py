@@ -151,21 +151,25 @@ def _style() -> Iterator[None]:
 
 
 @contextmanager
-def drawing(height: float, *, rows: int = 1, **grid: Any) -> Iterator[tuple[Drawing, Any]]:
-    """Begin a figure and its axes, one above the other; height in inches."""
+def drawing(height: float, x: str, *panels: str) -> Iterator[tuple[Drawing, "list[Axes]"]]:
+    """Begin a figure: panels over the axis `x`, one above the other; without panels, rows. Height in inches."""
     with _style():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as Canvas
 
         figure = Canvas(figsize=(WIDTH, height))
         FigureCanvasAgg(figure)
-        yield Drawing(figure), figure.subplots(rows, **grid)
-
-
-def draw_grid(axes: "Axes", axis: Any = "y") -> None:
-    """Draw pale lines behind all else."""
-    axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.5)
-    axes.set_axisbelow(True)
+        grid: list[Axes] = figure.subplots(len(panels) or 1, sharex=True, squeeze=False)[:, 0].tolist()
+        for axes, label in zip(grid, panels or [""], strict=True):
+            axes.set_ylabel(label)
+            axes.grid(axis="y" if panels else "x", color=INK, alpha=0.12, linewidth=0.5)
+            axes.set_axisbelow(True)
+            if not panels:
+                axes.spines["left"].set_visible(False)
+                axes.set_yticks([])
+        grid[-1].set_xlabel(wrap(x))
+        figure.align_ylabels()
+        yield Drawing(figure), grid
 
 
 def draw_legend(axes: "Axes", columns: int = 1) -> None:

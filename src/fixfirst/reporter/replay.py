@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors, files
-from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.scenario_names import scenario_named
-from fixfirst.reporter.network_map import map_of
 from fixfirst.reporter.page import as_data, fill, read_part
+from fixfirst.reporter.picture import map_of, scenario_of
 from fixfirst.reporter.turn import outcome, tenths
 
 
@@ -30,11 +28,6 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
         files.write_atomically(path, replay_page(document).encode())
 
 
-def scenario_of(document: dict[str, Any]) -> Scenario:
-    """Return the scenario that was played."""
-    return scenario_named(document.get("scenario", CAGE2))
-
-
 def replay_lines(document: dict[str, Any], *, turns: bool) -> list[str]:
     """Return what is replayed, every episode and why it earned what it did; turns: a few lines for each turn, too."""
     lines, hosts = [_headline(document)], [host["name"] for host in document["hosts"]]
@@ -48,15 +41,6 @@ def replay_lines(document: dict[str, Any], *, turns: bool) -> list[str]:
         first, *others = replay_lines(document["beside"], turns=turns)
         lines += [*([""] if turns else []), f"beside: {first}", *others]
     return lines
-
-
-def order_at(document: dict[str, Any], step: int) -> tuple[list[str], int]:
-    """Return the order in force at a step, and the step since when if it was changed on the way (else 0); [] without one."""
-    order, since = document["workflow"] or [], 0
-    for change in document["changes"]:
-        if change["step"] <= step:
-            order, since = change["workflow"], change["step"]
-    return order, since
 
 
 def _headline(document: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
 from fixfirst.play import comparison, leaderboard
 from fixfirst.reporter.screen import Copied, Strong, show
-from fixfirst.reporter.verdicts import NOTHING_PASSED, some, verdict_in_words, verdict_over_seeds
+from fixfirst.reporter.texts import NOTHING_PASSED, some, verdict_in_words, verdict_over_seeds
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import across_seeds, agreement
 from fixfirst.stats.evaluation import Evaluations

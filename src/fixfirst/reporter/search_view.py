@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fixfirst.reporter.live import Pace, ProgressLine, sparkline
-from fixfirst.reporter.verdicts import some
+from fixfirst.reporter.texts import some
 from fixfirst.runs import layout
 from fixfirst.runs.rows import Trial, UpdateRow
 from fixfirst.stats.answer import short_order

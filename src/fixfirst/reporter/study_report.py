@@ -8,11 +8,11 @@ from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Link, Table
 from fixfirst.reporter import figures, texts
 from fixfirst.reporter.answer_report import how_section
+from fixfirst.reporter.comparison_report import differing_settings
 from fixfirst.reporter.document import Document, Section, glossary_sections, pairs_table
-from fixfirst.reporter.groups import differing_settings
 from fixfirst.reporter.page import address
 from fixfirst.reporter.run import Run
-from fixfirst.reporter.verdicts import some
+from fixfirst.reporter.texts import some
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import agreement
 from fixfirst.stats.agreement import INDIFFERENT, Survey
