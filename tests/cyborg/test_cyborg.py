@@ -28,7 +28,7 @@ from fixfirst.game.state import RedAgent
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import make_world
 from fixfirst.policy.scripts import make_baseline
-from fixfirst.reporter.episodes import describe_episode
+from fixfirst.reporter.replay import describe_episode
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")

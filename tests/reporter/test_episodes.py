@@ -13,8 +13,8 @@ from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.scripts import make_baseline
-from fixfirst.reporter.episodes import describe_episode, notable
 from fixfirst.reporter.reasons import explain_repairs
+from fixfirst.reporter.replay import describe_episode, notable
 from fixfirst.reporter.turn import costs, summarise_turn
 
 ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")

@@ -10,8 +10,7 @@ from rich.console import Console
 from run_folder import update_row
 
 from fixfirst.reporter import live
-from fixfirst.reporter.live import ProgressLine, sparkline
-from fixfirst.reporter.search_view import SearchView
+from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.searcher.jobs import Measured
 from fixfirst.searcher.strategy import Choice

@@ -254,13 +254,13 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
 def load_training(folder: Path) -> TrainRun:
     """Return a training as an object."""
     run = Run(folder)
-    config, result = TrainConfig.resolve({}, run.config), run.result_document
+    config, result = TrainConfig.resolve({}, run.config), run.result
     if result is None:
         return TrainRun(folder, config, None, None)
     try:
-        if result["policy_sha256"] != files.sha256(files.read_file(RunFiles(folder).policy_tensors)):
+        if result.facts["policy_sha256"] != files.sha256(files.read_file(RunFiles(folder).policy_tensors)):
             raise ValueError(f"{RunFiles.policy_tensors} is not the policy it tells of")
-        return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
+        return TrainRun(folder, config, result.evaluation, bool(result.facts["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise errors.RunDirError(f"{RunFiles(folder).result}: cannot be read ({e})") from e
 

@@ -26,7 +26,7 @@ from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training_run import Begin, check_trainable
 from fixfirst.policy import trained
 from fixfirst.policy.network import Weights
-from fixfirst.reporter import live, report, search_view
+from fixfirst.reporter import live, report
 from fixfirst.runs import layout, manifest, provenance, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher import study
@@ -273,7 +273,7 @@ def run_study(
                 reached = Reached(run, used, view.total, number, {"return": update.env_reward})
                 interrupt.requested |= bool(callback(reached))
 
-        with search_view.SearchView(several=len(begun.searches) > 1, quiet=quiet, follow=follow) as view:
+        with live.SearchView(several=len(begun.searches) > 1, quiet=quiet, follow=follow) as view:
             to_run = begun.unfinished if len(begun.searches) > 1 else begun.searches
             finished = study.run_searches(to_run, scheduler, view, interrupt, begun.folder)
     if not finished:

@@ -14,7 +14,7 @@ from fixfirst.api.evaluate import play_all
 from fixfirst.base import arguments, errors
 from fixfirst.play import evaluation, rollout
 from fixfirst.policy.trained import Policy
-from fixfirst.reporter import episodes as played_episodes, picture, replay as replay_page
+from fixfirst.reporter import picture, replay as replays
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.run import Run
 from fixfirst.runs import layout
@@ -45,7 +45,7 @@ def watch(
     path = page_path(policy, out)
     moving = None if gif is None else picture.check_gif(gif, policy)
     episodes = replay(policy, **options)
-    replay_page.write_replay(path, episodes)
+    replays.write_replay(path, episodes)
     if moving is not None:
         picture.write_gif(moving, episodes)
     if open_page:
@@ -103,7 +103,7 @@ def replay(
             raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
-    numbers = played_episodes.notable(*batches) if number is None else {"chosen": number}
+    numbers = replays.notable(*batches) if number is None else {"chosen": number}
     documents: list[dict[str, Any]] = []
     names = [defender.name for defender in defenders]
     if len({*names}) < len(names):  # the same policy, told two orders
@@ -118,7 +118,7 @@ def replay(
             "greedy": greedy,
             "rule": judging.rule,
         }
-        document = played_episodes.replay_document(batch, numbers, facts, judging, defender.spec, beside=bool(documents))
+        document = replays.replay_document(batch, numbers, facts, judging, defender.spec, beside=bool(documents))
         documents.append(document)
     if beside is None:
         return documents[0]
@@ -177,7 +177,7 @@ def write_replays(folder: Path) -> None:
     if len(whom) > MOST_REPLAYS:
         whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
     for name, policy, order in whom:
-        replay_page.write_replay(_replay_path(folder, name), replay(policy, workflow=order))
+        replays.write_replay(_replay_path(folder, name), replay(policy, workflow=order))
     _write_why(run)
 
 
@@ -191,7 +191,7 @@ def _write_why(run: Run) -> None:
     pair = None if run.answer is None else run.answer.telling_orders
     if pair is not None:
         (good, bad), folder = pair, run.folder
-        replay_page.write_replay(
+        replays.write_replay(
             _replay_path(folder, layout.WHY_PAGE), replay(folder, workflow=good, beside=folder, beside_workflow=bad)
         )
 

@@ -135,7 +135,7 @@ def _runs_section(groups: Groups, runs: Sequence[Run]) -> Section:
     for run in runs:
         order, best = run.workflow or "-", None if run.answer is None else run.answer.orders[0]
         order += "" if best is None else f" (best: {best.workflow})"
-        judged = best or run.result
+        judged = best or (run.result and run.result.evaluation)
         repairs = (None, None) if judged is None else (judged.restores, judged.removes)
         names = run.name, label.get(run.folder, "left out"), str(run.seed)
         facts = run.used_episodes, len(run.trials), run.seconds, run.status

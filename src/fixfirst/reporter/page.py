@@ -71,16 +71,12 @@ def escaped(text: str) -> str:
 
 def fill(template: str, **parts: Any) -> str:
     """Fill a template of ours with its parts; in HTML those that are not `Markup` are escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=template.endswith(".html"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )
+    is_html = template.endswith(".html")
+    environment = Environment(autoescape=is_html, undefined=StrictUndefined, keep_trailing_newline=True)
     environment.filters |= {"typeset": typeset, "escaped": escaped}
-    return environment.get_template(template).render(parts)
+    return environment.from_string(read_part(template)).render(parts)
 
 
 def open_page(path: Path) -> None:

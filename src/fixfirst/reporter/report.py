@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from fixfirst.base import arguments, errors, files
 from fixfirst.reporter.answer_report import answer_report, running_report
@@ -18,6 +18,8 @@ from fixfirst.runs import layout, rows
 from fixfirst.runs.layout import RunFiles
 
 _MOST_NOTES = 5  # about runs that cannot be shown
+_NO_RESULT = "is not there: the final evaluation is not done."
+_NO_RUNTIME = "is not there: whether the run ended, and how long it took, is not known."
 Format = Literal["html", "md"]
 
 
@@ -137,58 +139,44 @@ def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path
 
 
 def read_run(folder: Path) -> Run:
-    """Return what there is of a run; RunDirError if there is nothing to show."""
+    """Return what there is of a run, and what is missing; RunDirError if there is nothing to show."""
     run = Run(folder, lenient=True)
+    nothing, absent = "", list[tuple[Any, str, str]]()
     if run.is_search and not run.is_separate:
         if run.answer is None and RunFiles(folder).answer.exists():
             raise errors.RunDirError(run.missing[-1])
         _ = run.rounds  # damage is named
     elif run.kind == layout.Kind.LEAGUE:
-        if not run.matrix:
-            raise errors.RunDirError(_nothing(run, "there is nothing to report, no round is over yet"))
+        nothing = "" if run.matrix else "no round is over yet"
     else:
-        if not (run.trials or len(run.updates) or run.result):
-            raise errors.RunDirError(_nothing(run, "there is nothing to report, no finished trial and no update"))
-        _note_absent(run)
-    _ = run.config, run.choices, run.result_document, run.stored_sha256  # damage is told, whether or not they are shown
+        nothing = "" if run.trials or len(run.updates) or run.result else "no finished trial and no update"
+        absent = _of_search(run) if run.is_search else [(run.result, RunFiles.result, _NO_RESULT)]
+        absent.append((len(run.updates), RunFiles.training_log, "has no rows: no learning curves."))
+    if nothing:
+        why = f" ({'; '.join(run.missing)})" if run.missing else ""
+        raise errors.RunDirError(f"{run.folder}: there is nothing to report, {nothing}{why}")
+    _ = run.config, run.choices, run.result, run.policy_sha256  # damage is told, whether or not they are shown
     if run.is_running:
         run.note("The run goes on; these are its results so far.", first=True)
     elif run.status == rows.Outcome.INTERRUPTED:
         advice = f"Go on with: {errors.command('resume', folder)}"
         run.note(f"The run did not end; these are its results so far. {advice}", first=True)
-    elif not run.sessions:
-        _note(run, RunFiles.runtime, "is not there: whether the run ended, and how long it took, is not known.")
+    absent.append((run.is_running or run.sessions, RunFiles.runtime, _NO_RUNTIME))
+    for part, file, text in absent:
+        if not part and not any(file in problem for problem in run.missing):
+            run.note(f"{file} {text}")
     return run
 
 
-def _nothing(run: Run, text: str) -> str:
-    return f"{run.folder}: {text}" + (f" ({'; '.join(run.missing)})" if run.missing else "")
-
-
-def _note_absent(run: Run) -> None:
-    """Say what a report of a training, or of a search the published way, has to do without."""
-    finished = run.status == rows.Outcome.FINISHED
-    if run.is_search:
-        expects_warmup = run.config.get("warmup_episodes") != 0 and run.config.get("from_policy") is None
-        without = [
-            (run.trials, RunFiles.ledger, "has no finished trial."),
-            (
-                run.config,
-                RunFiles.config,
-                f"is not there: five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.",
-            ),
-            (run.choices, RunFiles.choices, "has no rows: what was expected of the orders is not known."),
-            (run.warmup or not expects_warmup, RunFiles.warmup_result, "is not there: what no order earns is not known."),
-            (not finished or run.ranked_trials is None or run.stored_sha256, f"{RunFiles.best}/", "holds no policy."),
-        ]
-    else:
-        without = [(run.result, RunFiles.result, "is not there: the final evaluation is not done.")]
-    for part, file, text in (*without, (len(run.updates), RunFiles.training_log, "has no rows: no learning curves.")):
-        if not part:
-            _note(run, file, text)
-
-
-def _note(run: Run, file: str, text: str) -> None:
-    """Say what is wrong with a file, unless more was said of it already."""
-    if not any(file in said for said in run.missing):
-        run.note(f"{file} {text}")
+def _of_search(run: Run) -> list[tuple[Any, str, str]]:
+    """Return the parts of a search the published way, their files, and what a report without them cannot say."""
+    assumed = f"five unit types and {ASSUMED_TEST_EPISODES:,} test episodes"
+    warmed_up = run.warmup or run.config.get("warmup_episodes") == 0 or run.config.get("from_policy") is not None
+    has_best = run.status != rows.Outcome.FINISHED or run.ranked_trials is None or run.policy_sha256
+    return [
+        (run.trials, RunFiles.ledger, "has no finished trial."),
+        (run.config, RunFiles.config, f"is not there: {assumed} are assumed."),
+        (run.choices, RunFiles.choices, "has no rows: what was expected of the orders is not known."),
+        (warmed_up, RunFiles.warmup_result, "is not there: what no order earns, and its training episodes, are not known."),
+        (has_best, f"{RunFiles.best}/", "holds no policy."),
+    ]

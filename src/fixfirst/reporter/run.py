@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -47,11 +47,23 @@ class Updates:
         return len(self.trial)
 
 
-class _Part(Protocol):
-    def __call__(self, read: Callable[["Run"], T]) -> cached_property[T]: ...
+class TrainingResult(NamedTuple):
+    """What a training wrote at its end."""
+
+    evaluation: Evaluation
+    episodes: int  # it was trained on
+    facts: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> "TrainingResult | None":
+        """Read it; None before there is one."""
+        if not path.exists():
+            return None
+        facts = files.read_document(path, "result")
+        return cls(Evaluation.from_dict(facts["evaluation"]), int(facts["episodes"]), facts)
 
 
-def _part(file: str, otherwise: Any) -> _Part:
+def _part(file: str, otherwise: Any) -> Callable[[Callable[["Run"], T]], cached_property[T]]:
     """Return a part of a run that is read from `file` when it is first asked for."""
 
     def make(read: Callable[["Run"], T]) -> cached_property[T]:
@@ -181,30 +193,17 @@ class Run:
         return Answer.read(self.folder) if self.is_search else None
 
     @_part(RunFiles.result, None)
-    def result_document(self) -> dict[str, Any] | None:
-        """Return all that a training wrote at its end."""
-        return None if self.is_search or not self.files.result.exists() else files.read_document(self.files.result, "result")
-
-    @_part(RunFiles.result, None)
-    def result(self) -> Evaluation | None:
-        """Final evaluation of a training; None before."""
-        document = self.result_document
-        return None if document is None else Evaluation.from_dict(document["evaluation"])
+    def result(self) -> TrainingResult | None:
+        """Of a training, once it is finished."""
+        return None if self.is_search else TrainingResult.read(self.files.result)
 
     @_part(RunFiles.warmup_result, None)
-    def warmup_document(self) -> dict[str, Any] | None:
-        """Return all that the warm-up wrote at its end."""
-        path = self.files.warmup_result
-        return files.read_document(path, "result") if path.exists() else None
-
-    @_part(RunFiles.warmup_result, None)
-    def warmup(self) -> Evaluation | None:
-        """Evaluation of the warm-up; None before its end."""
-        document = self.warmup_document
-        return None if document is None else Evaluation.from_dict(document["evaluation"])
+    def warmup(self) -> TrainingResult | None:
+        """Of the training before the first trial, without an order."""
+        return TrainingResult.read(self.files.warmup_result)
 
     @_part(RunFiles.policy_json, None)
-    def stored_sha256(self) -> str | None:
+    def policy_sha256(self) -> str | None:
         """Return what policy.json says of the best, or only, policy; None if there is none."""
         path = RunFiles(self.files.best if self.is_search else self.folder).policy_json
         try:
@@ -213,19 +212,13 @@ class Run:
             raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
 
     @property
-    def policy_sha256(self) -> str | None:
-        """Of the best, or only, policy."""
-        return self.ranked_trials.best.policy_sha256 if self.ranked_trials is not None else self.stored_sha256
-
-    @property
     def hashes(self) -> tuple[tuple[str, str], ...]:
         """File and sha256 of what the run says, so that a reader of a report can tell whether it changed since."""
-        found = []
-        here = self.files
+        hashes, here = [], self.files
         for path in (here.config, here.ledger, here.choices, here.training_log, here.matrix, here.result):
             with suppress(OSError, ValueError), files.open_regular(path, UpdateRow.largest_file) as file:
-                found.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
-        return tuple(found)
+                hashes.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
+        return tuple(hashes)
 
     @property
     def seconds(self) -> float | None:
@@ -239,7 +232,7 @@ class Run:
             return self.answer.orders[0].mean
         if self.is_search:
             return None if self.ranked_trials is None else self.ranked_trials.ranking.rows[0].mean
-        return None if self.result is None else self.result.mean
+        return None if self.result is None else self.result.evaluation.mean
 
     @property
     def workflow(self) -> str | None:
@@ -254,22 +247,10 @@ class Run:
         return Workflow.parse(trial.workflow, self.scheme)
 
     @property
-    def warmup_episodes(self) -> int:
-        """Training episodes before the first trial."""
-        if self.warmup_document is not None:
-            return int(self.warmup_document["episodes"])
-        if not len(self.updates) or not self.trials:
-            return 0
-        first = self.updates.trial == self.updates.trial[0]
-        return max(0, int(self.updates.sampled[first].max()) - self.trials[0].episodes)
-
-    @property
     def used_episodes(self) -> int:
         """Training episodes in all."""
         if self.answer is not None:
             return self.answer.episodes
         if self.is_search:
-            return self.warmup_episodes + sum(trial.episodes for trial in self.trials)
-        if self.result_document is not None:
-            return int(self.result_document["episodes"])
-        return int(self.updates.sampled.max(initial=0))
+            return sum(trial.episodes for trial in self.trials) + (0 if self.warmup is None else self.warmup.episodes)
+        return int(self.updates.sampled.max(initial=0)) if self.result is None else self.result.episodes

@@ -33,7 +33,8 @@ def separate_report(run: Run) -> Document:
             (f"{len(ranking.maybe_best)} of {len(ranking.rows)}", "accepted orders may be the best"),
         )
     if run.warmup is not None:
-        warmup, between = run.warmup, interval(run.warmup.low, run.warmup.high)
+        warmup = run.warmup.evaluation
+        between = interval(warmup.low, warmup.high)
         answer.append(f"Without an order, before the first trial, the defender earned {plain(warmup.mean)} {between}.")
     return run_document(
         run,
@@ -64,7 +65,7 @@ def _ranking_section(run: Run) -> Section:
 def _choice_sections(run: Run) -> list[Section]:
     """Show which order was chosen when, what was expected of it, and what became of it."""
     choices = {choice.iteration: choice for choice in run.choices}
-    lines, best, used = [], None, run.warmup_episodes
+    lines, best, used = [], None, 0 if run.warmup is None else run.warmup.episodes
     for trial in run.trials:
         choice, used = choices.get(trial.id), used + trial.episodes
         believed = ("", None, None, None) if choice is None else (choice.how, choice.mean, choice.std, choice.ucb)
@@ -107,7 +108,7 @@ def _time_sections(run: Run) -> list[Section]:
 
 def training_report(run: Run) -> Document:
     """Build the report of one training."""
-    order, evaluation = errors.printable(str(run.config.get("workflow", "unknown"))), run.result
+    order, evaluation = errors.printable(str(run.config.get("workflow", "unknown"))), run.result and run.result.evaluation
     whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
     answer, merits, sections = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], [], []
     if evaluation is not None:

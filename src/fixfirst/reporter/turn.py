@@ -18,6 +18,13 @@ _BELIEF = ("clean", "unknown", "user", "root")  # what blue believes of it; CybO
 _RED_BELIEF = ("none", "user", "root", "lost")  # what a learned attacker believes to have on it
 _OT_STATES = tuple(state.name.lower() for state in OTService)  # running, stopped, restored
 _WORKED = {Success.UNKNOWN: None, Success.FALSE: False, Success.TRUE: True}
+_RED_DOES = {
+    RedVerb.DISCOVER: "Discover subnet",
+    RedVerb.SCAN: "Scan",
+    RedVerb.EXPLOIT: "Exploit",
+    RedVerb.ESCALATE: "Escalate on",
+    RedVerb.IMPACT: "Impact",
+}
 
 
 class Cost(TypedDict):
@@ -53,8 +60,8 @@ def summarise_turn(turn: np.void, variant: parts.VariantName, scenario: Scenario
     red, red_target, red_worked = _red(turn, scenario)
     action = scenario.actions[turn["blue_action"]]
     words = sum(int(word) << 64 * k for k, word in enumerate(np.atleast_1d(turn["observation"])))
-    bits = {host: words >> parts.BITS_PER_HOST * slot for slot, host in enumerate(scenario.listed)}
-    view = [bits.get(host, 0) for host in range(scenario.num_hosts)]
+    seen = {host: words >> parts.BITS_PER_HOST * slot for slot, host in enumerate(scenario.listed)}
+    view = [seen.get(host, 0) for host in range(scenario.num_hosts)]
     open_ports = (int(mask) for mask in turn["decoys"])
     charges = costs(turn, variant, scenario)
     return {
@@ -87,18 +94,15 @@ def _red(turn: np.void, scenario: Scenario) -> tuple[str, str | None, bool | Non
     if turn["red_target"] == NO_TARGET:
         return ("Sleep" if turn["step"] else "nothing yet"), None, None
     target = (scenario.subnet_names if verb == RedVerb.DISCOVER else scenario.host_names)[turn["red_target"]]
-    if verb == RedVerb.DISCOVER:
-        return f"Discover subnet {target}", target, worked
+    note = ""
     if verb == RedVerb.SCAN:
-        answered = bool(turn["scan_answered"])
-        return f"Scan {target}" + ("" if answered else " (out of reach)"), target, answered
-    if verb == RedVerb.EXPLOIT:
-        weapon = scenario.exploit_names[turn["red_exploit"]] if turn["red_exploit"] >= 0 else "never scanned"
-        return f"Exploit {target} ({weapon})", target, worked
-    if verb == RedVerb.ESCALATE:
-        return f"Escalate on {target}", target, worked
-    harmless = bool(worked) and turn["ot"] == OTService.RESTORED
-    return f"Impact {target}" + (" (harmless once restored)" if harmless else ""), target, worked and not harmless
+        worked = bool(turn["scan_answered"])
+        note = "" if worked else " (out of reach)"
+    elif verb == RedVerb.EXPLOIT:
+        note = f" ({scenario.exploit_names[turn['red_exploit']] if turn['red_exploit'] >= 0 else 'never scanned'})"
+    elif verb == RedVerb.IMPACT and worked and turn["ot"] == OTService.RESTORED:
+        worked, note = False, " (harmless once restored)"
+    return f"{_RED_DOES[verb]} {target}{note}", target, worked
 
 
 def costs(turn: np.void, variant: parts.VariantName, scenario: Scenario = CAGE2) -> tuple[Cost, ...]:
