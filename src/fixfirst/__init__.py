@@ -43,7 +43,7 @@ PUBLIC = {
     "api.evaluate": "compare evaluate leaderboard",
     "api.policies": "export rollout",
     "api.running": "resume search train",
-    "adapters.red_env": "RedEnv VecRedEnv",
+    "api.red_env": "RedEnv VecRedEnv",
     "api.run_objects": "LeagueRun Progress SearchRun StudyRun TrainRun load_run",
     "api.watch": "watch",
 }
@@ -81,7 +81,7 @@ def _register_environments() -> None:
 
 def _register(gymnasium: Any) -> None:
     gymnasium.register(id="fixfirst/Cage2-v0", entry_point=f"{_ENVS}:Cage2", vector_entry_point=f"{_ENVS}:VecCage2")
-    gymnasium.register(id="fixfirst/Red-v0", entry_point="fixfirst.adapters.red_env:RedEnv")
+    gymnasium.register(id="fixfirst/Red-v0", entry_point="fixfirst.api.red_env:RedEnv")
 
 
 class _AfterGymnasium:

@@ -6,7 +6,6 @@ from fixfirst.adapters.envs import (
     VecCage2 as VecCage2,
     make_vec as make_vec,
 )
-from fixfirst.adapters.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
 from fixfirst.api.attackers import (
     Exploit as Exploit,
     exploit as exploit,
@@ -16,6 +15,7 @@ from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
 from fixfirst.api.league import train_league as train_league
 from fixfirst.api.policies import export as export, rollout as rollout
+from fixfirst.api.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
 from fixfirst.api.run_objects import (
     LeagueRun as LeagueRun,
     Progress as Progress,

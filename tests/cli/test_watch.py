@@ -14,7 +14,7 @@ from cage2 import HOST_NAMES, HOSTS
 from PIL import Image
 from searches import one_line
 
-from fixfirst.adapters.defenders import make_defender
+from fixfirst.api.defenders import make_defender
 from fixfirst.api.evaluate import PURPOSE
 from fixfirst.api.watch import replay
 from fixfirst.base.files import sha256, with_checksum

@@ -1,19 +1,20 @@
 """A defender of a user's own, asked turn by turn (`policy/turns.py: TurnPlayer`): any function, object or ONNX file.
 
 It is asked about N games at once, with what blue sees (in CAGE2 [N, 52] int8), and answers with N actions. It plays in any
-scenario whose sizes fit. What else it wants to know it says by the names of its parameters (`asking.py`).
+scenario whose sizes fit. What else it wants to know it says by the names of its parameters (`Turn.facts`).
 Nothing here imports code by name: whoever has the object has run its code already.
 N games, A choices, U unit types.
 """
 
+import copy
+import inspect
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from fixfirst.adapters.asking import Ask, Turn, function_of, parameters, way_to_ask
 from fixfirst.adapters.onnx_file import OnnxFile
 from fixfirst.base import errors
 from fixfirst.game.chance import uniform
@@ -23,7 +24,7 @@ from fixfirst.policy import action_sets, turns
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec, bits_of
 
-RIGHT = "a function of observations [N, 52] that returns actions [N], an object with act, predict or get_action"
+_RIGHT = "a function of observations [N, 52] that returns actions [N], an object with act, predict or get_action"
 
 
 class Acts(Protocol):
@@ -42,6 +43,99 @@ class PlaysOneGame(Protocol):
     """A blue agent as CybORG knows them."""
 
     def get_action(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Turn(NamedTuple):
+    """What an agent is asked about: N games, of which some begin."""
+
+    observations: np.ndarray  # [N, inputs] int8
+    starts: np.ndarray  # [N] bool: an episode begins with this observation
+    masks: np.ndarray  # [N, A] bool: may the choice be taken?
+    greedy: bool  # take the most probable action instead of a drawn one
+    draws: np.ndarray  # [N] float64 in [0, 1): chance for an agent that has none of its own
+    ranks: np.ndarray | None  # [N, U] position of each unit type, for an agent that follows any order
+
+    def facts(self, names: set[str]) -> dict[str, Any]:
+        """Return those facts that have one of these names; with an underscore, those that our own files ask for."""
+        facts = {"episode_start": self.starts, "action_masks": self.masks, "_draws": self.draws, "_ranks": self.ranks}
+        return {name: fact for name, fact in (facts | dict.fromkeys(_GREEDY, self.greedy)).items() if name in names}
+
+
+_GREEDY = {"deterministic", "greedy"}
+Ask = Callable[[Turn], Any]  # returns choices [N]
+
+
+def _function_of(agent: Any) -> Any:
+    """Return what is called when an agent is asked: a method, or the agent itself; None if it can be neither."""
+    methods = (getattr(agent, name, None) for name in ("predict", "get_action", "act"))
+    return next(filter(callable, (*methods, agent)), None)
+
+
+def _parameters(function: Any) -> set[str]:
+    """Return the names of the parameters that can be given by name."""
+    try:
+        known = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of some that are written in C, nobody knows
+        return set()
+    return {p.name for p in known if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+
+
+def _ask_function(agent: Any) -> Ask:
+    """For a function, or an object with `act` and perhaps `reset`."""
+    act = _function_of(agent)
+    names = _parameters(act)
+    reset = None if "episode_start" in names else getattr(agent, "reset", None)
+
+    def ask(turn: Turn) -> Any:
+        if callable(reset) and turn.starts.any():
+            if not turn.starts.all():
+                raise errors.ConfigError(
+                    "episodes begin in some of the games only, which reset() cannot know: let act() take episode_start"
+                )
+            reset(*([len(turn.starts)] if _parameters(reset) else []))
+        return act(turn.observations, **turn.facts(names))
+
+    return ask
+
+
+def _ask_model(agent: Predicts) -> Ask:
+    """For a model as those of Stable-Baselines3: `predict` takes a state and returns it with the actions."""
+    names, state = _parameters(agent.predict), None
+
+    def ask(turn: Turn) -> Any:
+        nonlocal state
+        given = {"state": None if turn.starts.all() else state} if "state" in names else {}
+        answer = agent.predict(turn.observations, **given, **turn.facts(names))
+        if isinstance(answer, tuple):
+            answer, state = answer[0], answer[1] if len(answer) > 1 else None
+        return answer
+
+    return ask
+
+
+def _ask_one_by_one(agent: PlaysOneGame) -> Ask:
+    """For a blue agent as CybORG knows them, behind its `ChallengeWrapper`: every game has a copy, made when it begins."""
+    copies: dict[int, Any] = {}
+
+    def ask(turn: Turn) -> list[int]:
+        for game, begins in enumerate(turn.starts):
+            if game not in copies or (begins and not hasattr(copies[game], "end_episode")):  # nobody can tell it
+                copies[game] = _copied(agent)
+            elif begins:
+                copies[game].end_episode()
+        views = enumerate(turn.observations.astype(np.int64))
+        return [int(copies[game].get_action(observation, turn.masks.shape[1])) for game, observation in views]
+
+    return ask
+
+
+def _copied(agent: Any) -> Any:
+    try:
+        return copy.deepcopy(agent)
+    except Exception as e:
+        raise errors.ConfigError(
+            f"{type(agent).__name__} plays one game at a time and cannot be copied for several ({type(e).__name__}: {e})"
+        ) from e
 
 
 class Agent:
@@ -63,14 +157,15 @@ class Agent:
         self.name = name if name is not None else _name_of(agent)
         if isinstance(agent, type):
             agent = _guarded(agent, self.name, "cannot be made without arguments")
-        self._file = OnnxFile(Path(agent)) if isinstance(agent, str | Path) else None
-        self._agent = agent
-        file = self._file
-        self.scenario: Scenario | None = file.scenario if file else None  # the only one in which it can play; None: any
-        self.scheme: UnitScheme | None = file.scheme if file else None  # unit types whose order it is given at every turn
-        self.workflow: Workflow | None = file.workflow if file else None  # that was fixed when it was exported
-        if file is None and function_of(agent) is None:
-            raise errors.ConfigError(f"a policy must be a path, a loaded policy, or {RIGHT}, got {agent!r}")
+        self.scenario: Scenario | None = None  # the only one in which it can play; None: any
+        self.scheme: UnitScheme | None = None  # unit types whose order it is given at every turn
+        self.workflow: Workflow | None = None  # that was fixed when it was exported
+        if isinstance(agent, str | Path):
+            agent = OnnxFile(Path(agent))
+            self.scenario, self.scheme, self.workflow = agent.scenario, agent.scheme, agent.workflow
+        self._agent, self._function = agent, _function_of(agent)
+        if self._function is None:
+            raise errors.ConfigError(f"a policy must be a path, a loaded policy, or {_RIGHT}, got {agent!r}")
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r})"
@@ -78,21 +173,21 @@ class Agent:
     @property
     def may_mix_episodes(self) -> bool:
         """May what it remembers go on into the next episode? Nobody can tell it that one begins."""
-        if self._file is not None or any(hasattr(self._agent, name) for name in ("predict", "get_action", "reset")):
+        if any(hasattr(self._agent, name) for name in ("predict", "get_action", "reset")):
             return False
         remembers = hasattr(self._agent, "act") and bool(getattr(self._agent, "__dict__", None))
-        return remembers and "episode_start" not in parameters(self._agent.act)
+        return remembers and "episode_start" not in _parameters(self._function)
 
     @property
     def may_draw(self) -> bool:
         """Can it be asked for the most probable action as well as for a drawn one?"""
-        if self._file is not None:
-            return self._file.ours
-        return bool({"deterministic", "greedy"} & parameters(function_of(self._agent)))
+        return bool(_GREEDY & _parameters(self._function))
 
     def way_to_ask(self) -> Ask:
-        """Return how it is asked; what it remembers begins anew."""
-        return way_to_ask(self._agent) if self._file is None else self._file.way_to_ask()
+        """Return how it is asked, by what it has; what it remembers begins anew."""
+        if callable(getattr(self._agent, "predict", None)):
+            return _ask_model(self._agent)
+        return (_ask_one_by_one if callable(getattr(self._agent, "get_action", None)) else _ask_function)(self._agent)
 
     def player(
         self, workflows: Sequence[Workflow] = (), *, greedy: bool = False, scenario: Scenario = CAGE2

@@ -1,21 +1,20 @@
 """An ONNX file as a defender: one that `fixfirst export` wrote, or any that maps observations to actions or their values."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fixfirst.adapters.asking import Turn
 from fixfirst.base import errors, files
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 
-ONNX = ".onnx"
 _KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
 
 
 class OnnxFile:
-    """A loaded file, and of one that `fixfirst export` wrote what it says of itself.
+    """A loaded file, asked by `predict`, and of one that `fixfirst export` wrote what it says of itself.
 
     scenario: in which it plays; None: nobody knows. scheme: the unit types of the order that it takes at every turn.
     workflow: the order that was fixed when it was exported.
@@ -36,13 +35,14 @@ class OnnxFile:
         except Exception as e:  # onnxruntime has many kinds
             raise errors.PolicyError(f"{path}: cannot be read as an ONNX file ({e})") from None
         self._inputs = {each.name: each for each in self._session.get_inputs()}
-        self.ours = {"observation", "state", "draw"} <= set(self._inputs)
-        if not self.ours and len(self._inputs) != 1:
+        ours = {"observation", "state", "draw"} <= set(self._inputs)
+        self.predict: Callable[..., Any] = self._predict if ours else self._predict_of_others
+        if not ours and len(self._inputs) != 1:
             raise errors.PolicyError(f"{path}: must have one input, the observations, got {', '.join(self._inputs)}")
         self.scenario: Scenario | None = None
         self.scheme: UnitScheme | None = None
         self.workflow: Workflow | None = None
-        if self.ours:
+        if ours:
             try:
                 self._read_facts(self._session.get_modelmeta().custom_metadata_map)
             except (errors.ScenarioError, KeyError, TypeError, AttributeError, ValueError) as e:
@@ -58,43 +58,35 @@ class OnnxFile:
             self.scheme = units if "order" in self._inputs else None
             self.workflow = None if order == "any" else Workflow.parse(order, units)
 
-    def way_to_ask(self) -> "_Asking":
-        """Return how it is asked; what it remembers begins anew."""
-        return _Asking(self._session, self._inputs, self.ours)
-
-
-class _Asking:
-    """A file and what it remembers."""
-
-    def __init__(self, session: Any, inputs: dict[str, Any], ours: bool):
-        self._session, self._inputs, self._ours = session, inputs, ours
-        self._state = np.empty((0, 0), np.float32)
-
-    def __call__(self, turn: Turn) -> np.ndarray:
-        return self._turn_of_ours(turn) if self._ours else self._turn_of_others(turn)
-
-    def _turn_of_ours(self, turn: Turn) -> np.ndarray:
-        count = len(turn.starts)
-        if len(self._state) != count:
-            self._state = np.zeros((count, int(self._inputs["state"].shape[1])), np.float32)
-        self._state[turn.starts] = 0
-        draws = np.minimum(turn.draws, 1 - 2.0**-24)  # below 1 also in half the digits
+    def _predict(
+        self,
+        observations: np.ndarray,
+        state: np.ndarray | None,
+        episode_start: np.ndarray,
+        deterministic: bool,
+        _draws: np.ndarray,
+        _ranks: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a file of ours chooses [N] and remembers."""
+        size = int(self._inputs["state"].shape[1])
+        state = np.zeros((len(_draws), size), np.float32) if state is None else np.where(episode_start[:, None], 0, state)
+        below_1 = np.minimum(_draws, 1 - 2.0**-24)  # also in half the digits
         feed = {
-            "observation": turn.observations.astype(np.float32),
-            "state": self._state,
-            "draw": np.where(turn.greedy, -1, draws).astype(np.float32)[:, None],
+            "observation": observations.astype(np.float32),
+            "state": state,
+            "draw": np.where(deterministic, -1, below_1).astype(np.float32)[:, None],
         }
-        if turn.ranks is not None:
-            feed["order"] = turn.ranks.astype(np.float32)
-        actions, self._state, _ = self._session.run(None, feed)
-        return np.asarray(actions)
+        if _ranks is not None:
+            feed["order"] = _ranks.astype(np.float32)
+        actions, state, _ = self._session.run(None, feed)
+        return actions, state
 
-    def _turn_of_others(self, turn: Turn) -> np.ndarray:
+    def _predict_of_others(self, observations: np.ndarray, action_masks: np.ndarray) -> np.ndarray:
         (given,) = self._inputs.values()
-        seen = turn.observations.astype(_KINDS.get(given.type, np.int8))
+        seen = observations.astype(_KINDS.get(given.type, np.int8))
         size = given.shape[0] if isinstance(given.shape[0], int) else len(seen)  # some take one game at a time
         parts = [seen[start : start + size] for start in range(0, len(seen), size)]
         answer = np.concatenate([np.asarray(self._session.run(None, {given.name: part})[0]) for part in parts])
         if answer.dtype.kind == "f" and answer.ndim == 2:  # a value of each choice
-            return np.where(turn.masks, answer, -np.inf).argmax(axis=1)
+            return np.where(action_masks, answer, -np.inf).argmax(axis=1)
         return answer

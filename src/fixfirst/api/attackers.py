@@ -5,9 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.adapters.defenders import Say, make_defender
-from fixfirst.adapters.games import game_of_attackers, requested_scenario
-from fixfirst.adapters.players import Named, PolicyLike, resolve, takes_best_actions
+from fixfirst.api.defenders import (
+    Named,
+    PolicyLike,
+    Say,
+    game_of_attackers,
+    make_defender,
+    requested_scenario,
+    resolve,
+    takes_best_actions,
+)
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import attacker_files, parts, red_view
 from fixfirst.game.game_config import Game

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.adapters.players import load_named, takes_best_actions
+from fixfirst.api.defenders import load_named, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.cyborg import checkout
 from fixfirst.orders.order import Workflow

@@ -3,9 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fixfirst.adapters.defenders import Defender, Say, make_defender
-from fixfirst.adapters.games import game_and_judging, requested_scenario, settings_by_variant
-from fixfirst.adapters.players import PolicyLike
+from fixfirst.api.defenders import (
+    Defender,
+    PolicyLike,
+    Say,
+    game_and_judging,
+    make_defender,
+    requested_scenario,
+    settings_by_variant,
+)
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game.game_config import Game
 from fixfirst.game.red_agents import names_listed

@@ -4,8 +4,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fixfirst.adapters.players import load_named
 from fixfirst.api import run_objects
+from fixfirst.api.defenders import load_named
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import red_view
 from fixfirst.game.game_config import Game

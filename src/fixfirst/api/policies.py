@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fixfirst.adapters import defenders, players
-from fixfirst.adapters.defenders import Say
-from fixfirst.adapters.players import Named, PolicyLike
+from fixfirst.api import defenders
+from fixfirst.api.defenders import Named, PolicyLike, Say
 from fixfirst.base import arguments, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
@@ -36,7 +35,7 @@ def export(policy: Named, to: "Target" = "onnx", out: str | Path | None = None, 
 
     if not isinstance(to, str) or to not in formats.SUFFIXES:
         raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {to!r}")
-    loaded = players.load_named(policy)
+    loaded = defenders.load_named(policy)
     path = _default_path(policy, formats.SUFFIXES[to]) if out is None else layout.check_output("out", out, policy)
     _ = loaded.network  # its weights are finite, and those of its spec
     with errors.writing(path, error=errors.ConfigError):
@@ -113,7 +112,7 @@ def rollout(
         )
     number = arguments.check_seed("seed", seed, bits=63)
     track = Trajectory.empty(arguments.check_int("steps", steps), envs.num_envs, envs.world.scenario)
-    name, scenario, who = players.name_of(policy), envs.world.scenario, players.resolve(policy)
+    name, scenario, who = defenders.name_of(policy), envs.world.scenario, defenders.resolve(policy)
     if isinstance(who, Policy):
         who = defenders.in_scenario(who, scenario, say, name)
         if who.spec.scenario != scenario:

@@ -7,9 +7,15 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from fixfirst.adapters.defenders import Say, make_defender
-from fixfirst.adapters.games import game_and_judging, requested_scenario, settings_by_variant
-from fixfirst.adapters.players import PolicyLike, scenario_of
+from fixfirst.api.defenders import (
+    PolicyLike,
+    Say,
+    game_and_judging,
+    make_defender,
+    requested_scenario,
+    scenario_of,
+    settings_by_variant,
+)
 from fixfirst.api.evaluate import play_all
 from fixfirst.base import arguments, errors
 from fixfirst.play import evaluation, rollout

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from fixfirst.adapters.players import PolicyLike
 from fixfirst.api import attackers, evaluate
+from fixfirst.api.defenders import PolicyLike
 from fixfirst.base import errors
 from fixfirst.cli import misuse
 from fixfirst.cli.app import Json, Quiet, Switch, TableFiles, Tables, Whole, as_whole, print_json

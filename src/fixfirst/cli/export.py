@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.adapters.players import load_named
 from fixfirst.api import policies
+from fixfirst.api.defenders import load_named
 from fixfirst.base import errors
 from fixfirst.cli.app import Json, print_json
 from fixfirst.orders import order

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fixfirst.base import errors
 
 if TYPE_CHECKING:
-    from fixfirst.adapters.players import PolicyLike
+    from fixfirst.api.defenders import PolicyLike
 
 
 def named_agent(text: str) -> "PolicyLike":

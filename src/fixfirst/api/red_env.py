@@ -12,9 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.adapters import envs
-from fixfirst.adapters.defenders import make_defender
-from fixfirst.adapters.games import game_of_attackers, requested_scenario
-from fixfirst.adapters.players import PolicyLike, takes_best_actions
+from fixfirst.api.defenders import PolicyLike, game_of_attackers, make_defender, requested_scenario, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.simulator import World
