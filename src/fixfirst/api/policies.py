@@ -10,11 +10,9 @@ from fixfirst.api.defenders import Named, PolicyLike, Say
 from fixfirst.base import arguments, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
-from fixfirst.policy.compiled_loop import Trajectory
-from fixfirst.policy.memories import Memories
-from fixfirst.policy.spec import PolicySpec, bits_of
+from fixfirst.policy.spec import bits_of
 from fixfirst.policy.trained import Orders, Policy
-from fixfirst.policy.turns import Player, play_on, spec_of
+from fixfirst.policy.turns import Player, play_on
 from fixfirst.runs import layout
 
 if TYPE_CHECKING:
@@ -110,8 +108,7 @@ def rollout(
         raise errors.ConfigError(
             f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
         )
-    number = arguments.check_seed("seed", seed, bits=63)
-    track = Trajectory.empty(arguments.check_int("steps", steps), envs.num_envs, envs.world.scenario)
+    count, number = arguments.check_int("steps", steps), arguments.check_seed("seed", seed, bits=63)
     name, scenario, who = defenders.name_of(policy), envs.world.scenario, defenders.resolve(policy)
     if isinstance(who, Policy):
         who = defenders.in_scenario(who, scenario, say, name)
@@ -126,19 +123,5 @@ def rollout(
         assigned = np.zeros(envs.num_envs, np.int64)
     else:
         raise errors.ConfigError(f"{name} takes one order for all environments, got {workflow!r}")
-    shared = _shared_memories(envs, spec_of(player, envs.world))
-    play_on(envs.world, player, assigned, number, track, memories=shared)
+    track = play_on(envs.world, player, assigned, number, count, memories=envs.memories)
     return Steps(track.packed_obs, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
-
-
-def _shared_memories(envs: "VecCage2", spec: PolicySpec) -> Memories | None:
-    """Return what the environments remember, if they do it for a player like this one; None if they remember nothing."""
-    mine = envs.memories
-    if mine.idle:
-        return None
-    if (mine.spec.memory, mine.spec.action_set) != (spec.memory, spec.action_set):
-        raise errors.ConfigError(
-            f"the environments have the memory {mine.spec.memory} and the action set {mine.spec.action_set}, the policy has "
-            f"{spec.memory} and {spec.action_set}; make them with the policy's, or with neither"
-        )
-    return mine

@@ -5,7 +5,7 @@ one of 50. So 100 steps are played once against each red agent, and give three c
 error of the total is that of the episodes' sums of three columns. The red agents are independent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from math import hypot
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.play.evaluation import PROTOCOL_STEPS, EpisodeBatch, evaluate
 from fixfirst.stats import intervals
 from fixfirst.stats.evaluation import Evaluation, Evaluations
+from fixfirst.stats.intervals import MeanInterval
 
 LEADERBOARD_REDS = ("b_line", "meander")  # the third costs a defender nothing that does nothing without cause
 LEADERBOARD_COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
@@ -53,14 +54,6 @@ class Total(NamedTuple):
     high: float
 
 
-class Lead(NamedTuple):
-    """A total less a published one: above 0 is better."""
-
-    mean: float
-    low: float  # 95 % interval
-    high: float
-
-
 @dataclass(frozen=True)
 class LeaderboardScore(tables.Tabular):
     """What a frozen policy earned on the leaderboard."""
@@ -77,17 +70,16 @@ class LeaderboardScore(tables.Tabular):
         }
         columns = tuple(evaluate(part, judging) for part in parts.values())
         sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
-        return cls(columns, _total(sums))
-
-    def lead(self, row: Published) -> Lead:
-        """Over a row of the published table."""
-        mean, half = self.total.mean - row.total, hypot(self.total.high - self.total.mean, row.margin)
-        return Lead(mean, mean - half, mean + half)
+        variances, counts = [intervals.mean_variance(each) for each in sums], [len(each) for each in sums]
+        total = intervals.welch(float(sum(each.mean() for each in sums)), variances, counts)
+        return cls(columns, Total(total.mean, total.standard_error, total.low, total.high))
 
     @property
-    def leads(self) -> dict[str, Lead]:
-        """Over all rows of the published table, by their names."""
-        return {row.name: self.lead(row) for row in LEADERBOARD}
+    def leads(self) -> dict[str, MeanInterval]:
+        """The total less those of the published table, by their names: above 0 is better."""
+        half = self.total.high - self.total.mean
+        leads = ((row.name, self.total.mean - row.total, hypot(half, row.margin)) for row in LEADERBOARD)
+        return {name: MeanInterval(lead, lead - apart, lead + apart) for name, lead, apart in leads}
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -102,7 +94,7 @@ class LeaderboardScore(tables.Tabular):
                     "columns": dict(zip(COLUMN_NAMES, row.columns, strict=True)),
                     "total": row.total,
                     "margin": row.margin,
-                    "lead": self.lead(row)._asdict(),
+                    "lead": self.leads[row.name]._asdict(),
                 }
                 for row in LEADERBOARD
             ],
@@ -111,10 +103,10 @@ class LeaderboardScore(tables.Tabular):
 
     def table(self) -> tables.Table:
         """Return a row per column of the leaderboard, and one for the total."""
-        columns, total = Evaluations(self.columns).table(), self.total
+        columns = Evaluations(self.columns).table()
         names = dict.fromkeys(columns.columns) | {"red_agent": "total", "variant": self.columns[0].variant}
         names |= {"episodes": sum(column.episodes for column in self.columns[: len(LEADERBOARD_REDS)])}
-        return replace(columns, rows=(*columns.rows, tuple((names | total._asdict()).values())))
+        return replace(columns, rows=(*columns.rows, tuple((names | self.total._asdict()).values())))
 
     def tables(self) -> list[tables.Table]:
         """Return the leaderboard as the challenge shows it, with the published rows."""
@@ -122,10 +114,3 @@ class LeaderboardScore(tables.Tabular):
         ours = ("this one", *(cell.mean for cell in self.columns), self.total.mean, self.total.low, self.total.high)
         published = ((row.name, *row.columns, row.total, None, None) for row in LEADERBOARD)
         return [tables.Table(columns, (ours, *published), (*columns[:-2], tables.INTERVAL))]
-
-
-def _total(sums: Sequence[np.ndarray]) -> Total:
-    """From the episodes' sums [B], one array for each red agent; Welch's interval."""
-    mean = float(sum(each.mean() for each in sums))
-    total = intervals.welch(mean, [intervals.mean_variance(each) for each in sums], [len(each) for each in sums])
-    return Total(mean, total.standard_error, total.low, total.high)

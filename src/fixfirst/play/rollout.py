@@ -15,7 +15,6 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.orders.order import Workflow
-from fixfirst.policy.compiled_loop import Trajectory
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.turns import Player, play_on
@@ -142,7 +141,7 @@ def collect(
         assigned = np.zeros(n, np.int64)
         if len(workflows) > 1 and not changes:
             assigned[:] = (episode + np.arange(n)) % len(workflows)
-        track, turns, followed = Trajectory.empty(world.game.steps, n, world.scenario), list[np.ndarray](), numbers[assigned]
+        turns, followed = list[np.ndarray](), numbers[assigned]
         world.reset(world_seed, episode=episode)
 
         def before_turn(turn: int, followed: np.ndarray = followed, turns: list[np.ndarray] = turns) -> None:
@@ -153,12 +152,12 @@ def collect(
             if turn:
                 on_step(turn)
 
-        play_on(
+        track = play_on(
             world,
             player,
             followed,
             policy_seed,
-            track,
+            world.game.steps,
             episode=episode,
             before_turn=before_turn,
             turn_by_turn=bool(changes) or keep_turns,

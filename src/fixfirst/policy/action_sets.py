@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,7 @@ def _weight_fooled(decoy: parts.Decoy, host: parts.Host, scenario: Scenario) -> 
     return max((e.weight for e in scenario.exploits if (e.port, e.kind) == (decoy.opens, decoy.kind)), default=0.0)
 
 
-@dataclass(frozen=True)
-class DecoySlots:
+class DecoySlots(NamedTuple):
     """The decoys of a scenario that are worth placing, host by host, and the slots they have.
 
     A decoy is worth placing if, in every variant, it can be placed on the untouched host and an exploit then finds it on a
@@ -41,40 +41,10 @@ class DecoySlots:
     different ports, so each can be placed whichever of the others stand.
     """
 
-    scenario: Scenario
-
-    @cached_property
-    def lists(self) -> Mapping[str, tuple[str, ...]]:
-        """Host -> the decoys worth placing there, those for the heaviest exploit first."""
-        return MappingProxyType({name: self._list(host) for host, name in enumerate(self.scenario.host_names)})
-
-    def _list(self, host: int) -> tuple[str, ...]:
-        worth = {
-            decoy.name: min(_weight_fooled(world.decoys[k], world.hosts[host], world) for world in self.scenario.by_variant)
-            for k, decoy in enumerate(self.scenario.decoys)
-        }
-        return tuple(sorted((name for name in worth if worth[name] > 0), key=lambda name: -worth[name]))
-
-    @cached_property
-    def listed(self) -> tuple[tuple[str, str], ...]:
-        """(host, decoy) of the slots of the lists; 33 in CAGE2."""
-        return tuple((host, decoy) for host, decoys in self.lists.items() for decoy in decoys)
-
-    @cached_property
-    def number(self) -> Mapping[tuple[str, str], int]:
-        """(host, decoy) -> slot. The spare ones are Vsftpd's, wherever it fits: it stands in for Apache, or for nothing."""
-        spare = tuple(
-            (host.name, decoy.name)
-            for host in self.scenario.hosts
-            for decoy in self.scenario.decoys
-            if _can_be_placed(decoy, host) and decoy.name not in self.lists[host.name]
-        )
-        return MappingProxyType({host_and_decoy: slot for slot, host_and_decoy in enumerate(self.listed + spare)})
-
-    @cached_property
-    def longest(self) -> int:
-        """The length of the longest list."""
-        return max(map(len, self.lists.values()))
+    lists: Mapping[str, tuple[str, ...]]  # host -> the decoys worth placing there, those for the heaviest exploit first
+    listed: tuple[tuple[str, str], ...]  # (host, decoy) of the slots of the lists; 33 in CAGE2
+    # (host, decoy) -> slot. The spare ones are Vsftpd's, wherever it fits: it stands in for Apache, or for nothing.
+    number: Mapping[tuple[str, str], int]
 
     @property
     def listed_mask(self) -> int:
@@ -99,7 +69,20 @@ class DecoySlots:
 @cache
 def decoy_slots(scenario: Scenario) -> DecoySlots:
     """Return the slots of a scenario; computed once."""
-    return DecoySlots(scenario)
+
+    def worth_placing(host: int) -> tuple[str, ...]:
+        weights = {
+            decoy.name: min(_weight_fooled(world.decoys[k], world.hosts[host], world) for world in scenario.by_variant)
+            for k, decoy in enumerate(scenario.decoys)
+        }
+        return tuple(sorted((name for name in weights if weights[name] > 0), key=lambda name: -weights[name]))
+
+    lists = {name: worth_placing(host) for host, name in enumerate(scenario.host_names)}
+    listed = tuple((host, decoy) for host, decoys in lists.items() for decoy in decoys)
+    placeable = ((host, decoy) for host in scenario.hosts for decoy in scenario.decoys if _can_be_placed(decoy, host))
+    spare = tuple((host.name, decoy.name) for host, decoy in placeable if decoy.name not in lists[host.name])
+    number = {slot: position for position, slot in enumerate(listed + spare)}
+    return DecoySlots(MappingProxyType(lists), listed, MappingProxyType(number))
 
 
 def slot_words(scenario: Scenario, sets: Sequence[int]) -> np.ndarray:
@@ -219,7 +202,7 @@ class ActionSet:
     @cached_property
     def meanings(self) -> np.ndarray:
         """[A, 2 ** (longest list + 1)] int64: the action that a choice is, given its host's standing decoys."""
-        longest = self._slots.longest
+        longest = max(map(len, self._slots.lists.values()))
         listed, codes = (1 << longest) - 1, range(1 << longest + 1)
         return np.array(
             [

@@ -15,7 +15,6 @@ from fixfirst.game.scenario import Scenario
 from fixfirst.game.simulator import World
 from fixfirst.policy import network, reds, remembering
 from fixfirst.policy.memories import Memories, read_row
-from fixfirst.policy.memory import memory_dtype
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import FREE, PolicyTable, answer_row, draw_action, enter_odds, find_row, opening_choice
 
@@ -55,15 +54,14 @@ def play_steps(
     assigned: np.ndarray,
     policy_seed: int,
     track: Trajectory,
-    memories: Memories | None = None,
+    memories: Memories,
 ) -> None:
     """Play on from where the environments stand, as many steps as `track` holds. assigned [N]: each one's workflow.
 
-    memories: what the policy remembers, changed in place; unless given, nothing yet.
+    memories: what the policy remembers, changed in place.
     """
     assert player.network is not None, "a function cannot be asked in compiled code"
     first, more = 0, min(GROUP, world.num_envs) * len(track.packed_obs)
-    records = np.zeros(world.num_envs, memory_dtype(world.scenario)) if memories is None else memories.records
     words = track._replace(packed_obs=track.packed_obs.reshape(*track.held.shape, -1))
     learned = cast(Reds | None, world.reds)
     while first < world.num_envs:
@@ -81,7 +79,7 @@ def play_steps(
             player.orders,
             player.shields,
             assigned,
-            records,
+            memories.records,
             policy_seed,
             first,
             words,

@@ -13,14 +13,14 @@ from fixfirst.policy.memory import BREAK_INS, DIGITS, QUIET_TURNS
 LONG_QUIET = (1 << QUIET_TURNS) - 1
 _ACTIVITY = 0x1111111111111111  # of a word of an observation: the first of every host's four bits
 RESTORES, ANALYSES, FILLS, CLEARS = range(4)  # columns of `MemoryTables.effects`
-EVIDENCE, RECHECK, EXPIRY, LIMIT = 1, 2, 8, 16  # of `ShieldWay.code`: two bits, and where two numbers of 8 bits begin
+EVIDENCE, RECHECK, EXPIRY, LIMIT = 1, 2, 8, 16  # of one of SHIELDS: two bits, two numbers of 8 bits
 
 
 @inlined
 def remember_one(memory, effects, host_slots, host_scans, listed, view, action, keeping):
     """Remember that blue saw `view`, words of an observation, and took `action` of the world.
 
-    What it sees next is not memory yet. effects, host_slots, host_scans, listed: see `MemoryTables`; keeping: `ShieldWay`.
+    What it sees next is not memory yet. effects, host_slots, host_scans, listed: see `MemoryTables`; keeping: of SHIELDS.
     """
     suspect_one(memory, effects, view, action, keeping)
     active, exploited = active_hosts(view), exploited_hosts(view)
@@ -77,7 +77,7 @@ def suspect_one(memory, effects, view, action, keeping):
 def suspects(memory, view, keeping):
     """Return the suspect hosts now that blue sees `view`: exploited, or active again, not restored or analysed since.
 
-    Analyse clears a host whose belief it does not turn to "privileged". keeping: the way may count less (`ShieldWay`).
+    Analyse clears a host whose belief it does not turn to "privileged". keeping: the way may count less (`SHIELDS`).
     """
     return memory.suspect & ~(memory.analysed & ~privileged_hosts(view)) | reasons(memory, view, keeping)
 

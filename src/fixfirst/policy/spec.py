@@ -23,36 +23,19 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme, MemoryTables, memory_tables
+from fixfirst.policy.remembering import EVIDENCE, EXPIRY, LIMIT, RECHECK
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 
 
-class ShieldWay(NamedTuple):
-    """A way to keep an order: what raises suspicion, and how long it may forbid repairs.
-
-    evidence: only an exploit that was seen, or a belief; not activity that comes again. recheck: Restore or a clean Analyse
-    makes the next activity the first one. expiry: suspicion ends after so many to twice as many turns without anything new;
-    0: never. limit: after so many turns in a row with a suspect host, one turn is free of the mask; 0: never.
-    """
-
-    evidence: bool = False
-    recheck: bool = False
-    expiry: int = 0
-    limit: int = 0
-
-    @property
-    def code(self) -> int:
-        """As one number, for compiled functions; see `remembering.py`."""
-        return int(self.evidence) | int(self.recheck) << 1 | self.expiry << 8 | self.limit << 16
-
-
-SHIELDS: Mapping[str, ShieldWay] = MappingProxyType(
+# The ways to keep an order, each as a number for `remembering.py`.
+SHIELDS: Mapping[str, int] = MappingProxyType(
     {
-        "shield": ShieldWay(),
-        "evidence": ShieldWay(evidence=True),
-        "recheck": ShieldWay(recheck=True),
-        "expiry": ShieldWay(expiry=5),
-        "limit": ShieldWay(limit=2),
+        "shield": 0,
+        "evidence": EVIDENCE,  # only an exploit that was seen, or a belief, raises suspicion; not activity that comes again
+        "recheck": RECHECK,  # Restore or a clean Analyse makes the next activity the first one
+        "expiry": 5 << EXPIRY,  # suspicion ends after five to ten turns without anything new
+        "limit": 2 << LIMIT,  # after two turns in a row with a suspect host, one turn is free of the mask
     }
 )
 
@@ -60,14 +43,12 @@ SHIELDS: Mapping[str, ShieldWay] = MappingProxyType(
 class SpecArrays(NamedTuple):
     """A spec for compiled functions; see `remembering.py`."""
 
-    starts: (
-        np.ndarray
-    )  # [sets of hosts, turns and slots] int64: where the groups of memory lie in a row; and the suspect hosts
+    starts: np.ndarray  # [sets of memory + 1] int64: where its groups lie in a row; and the suspect hosts
     meanings: np.ndarray  # [A, 32] int64
     shifts: np.ndarray  # [A, 2] int64
     slots: np.ndarray  # [macros that can be masked, D] uint64
     tables: MemoryTables
-    keeping: int  # how suspicion comes and goes: `ShieldWay.code`
+    keeping: int  # how suspicion comes and goes: one of SHIELDS
     first_macro: int  # the number of the first macro among the choices
     words: int  # K
     remembers: bool  # is there anything to remember beside whom it suspects?
@@ -227,7 +208,7 @@ def _arrays(spec: PolicySpec) -> SpecArrays:
         shifts=chosen.shifts,
         slots=chosen.slots,
         tables=memory_tables(spec.scenario),
-        keeping=SHIELDS[spec.keeping].code,
+        keeping=SHIELDS[spec.keeping],
         first_macro=len(chosen.actions),
         words=spec.words,
         remembers=bool(memory.groups or chosen.macros),

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from fixfirst.base import errors
 from fixfirst.game import tables
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.chance import chance_keys
@@ -65,7 +66,7 @@ def play_turns(
     episode: the number of the first one, for the player's chance; its memory is empty unless given.
     """
     n = world.num_envs
-    own = memories if memories is not None else Memories(spec_of(player, world), n)
+    own = memories if memories is not None else Memories(_spec_of(player, world), n)
     keys, fresh, steps, turn = np.empty(n, np.uint64), np.empty(n, np.uint64), np.zeros(n, np.int64), 0
     chance_keys(policy_seed, episode, keys)
     while True:
@@ -86,7 +87,7 @@ def play_turns(
             keys[begun], steps[begun] = fresh[begun], 0
 
 
-def spec_of(player: Player, world: BaseWorld) -> PolicySpec:
+def _spec_of(player: Player, world: BaseWorld) -> PolicySpec:
     """Return what a player reads and may choose; of one that does not say, all actions without memory."""
     spec: PolicySpec = getattr(player, "spec", PolicySpec.for_orders((), world.scenario))
     return spec
@@ -97,22 +98,28 @@ def play_on(
     player: Player,
     assigned: np.ndarray,
     policy_seed: int,
-    track: Trajectory,
+    steps: int,
     *,
     episode: int = 0,
     memories: Memories | None = None,
     before_turn: Callable[[int], None] = lambda turn: None,
     turn_by_turn: bool = False,
-) -> None:
-    """Play on from where the environments stand, as many steps as `track` holds. assigned [N]: each one's workflow.
+) -> Trajectory:
+    """Play on from where the environments stand, so many steps. assigned [N]: each one's workflow.
 
-    memories: what the policy remembers, changed in place; unless given, nothing yet. before_turn gets every turn's number,
-    and last T, where turns are played one by one; turn_by_turn: they must be.
+    memories: what the environments remember, for a player that remembers the same, changed in place; unless given, nothing
+    yet. before_turn gets every turn's number, and last T, where turns are played one by one; turn_by_turn: they must be.
     """
+    spec, track = _spec_of(player, world), Trajectory.empty(steps, world.num_envs, world.scenario)
+    own = memories if memories is not None and not memories.idle else Memories(spec, world.num_envs)
+    if (own.spec.memory, own.spec.action_set) != (spec.memory, spec.action_set):
+        raise errors.ConfigError(
+            f"the environments have the memory {own.spec.memory} and the action set {own.spec.action_set}, the policy has "
+            f"{spec.memory} and {spec.action_set}; make them with the policy's, or with neither"
+        )
     if isinstance(player, PolicyTable) and player.network is not None and isinstance(world, World) and not turn_by_turn:
-        play_steps(world, player, assigned, policy_seed, track, memories)
-        return
-    own = memories if memories is not None else Memories(spec_of(player, world), world.num_envs)
+        play_steps(world, player, assigned, policy_seed, track, own)
+        return track
     access = np.empty((len(track.packed_obs), *world.access.shape), np.uint8)
     turns = play_turns(world, player, assigned, policy_seed, episode=episode, memories=own)
     for t in range(len(track.actions)):
@@ -126,6 +133,7 @@ def play_on(
     if isinstance(player, PolicyTable):
         track.row_ids[-1] = player.look(own, world.packed_obs, assigned)
     track.held[:], track.privileged[:] = held_mask(access), held_mask(access, ROOT)
+    return track
 
 
 def held_mask(access: np.ndarray, least: int = _USER) -> np.ndarray:
