@@ -8,12 +8,9 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import fixfirst as ff
-from fixfirst.game.state import state_dtype
-from fixfirst.game.tables import SMALL
 from fixfirst.reporter.picture import map_of
 
 MEMORY = {"memory": "full", "action_set": "macros"}
-RENDERED = [{"render_mode": "rgb_array"}, {"render_mode": "ansi"}]
 
 
 def actions_for(steps, num_envs, seed=0):
@@ -31,22 +28,11 @@ REMEMBERED = [(memory, actions) for memory in ("none", "scans", "full") for acti
 
 
 @pytest.mark.filterwarnings("ignore:.*Overwriting existing.*", "ignore:.*different from the unwrapped version")
-@pytest.mark.parametrize("settings", [{"red_agent": "b_line"}, {"red_agent": "meander"}, {"red_agent": "sleep"}, *RENDERED])
-def test_gymnasiums_checker_accepts_the_environment_and_its_frames(settings):
-    check_env(gym.make("fixfirst/Cage2-v0", **settings).unwrapped, skip_render_check="render_mode" not in settings)
-
-
-@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
-@pytest.mark.parametrize(("memory", "action_set"), REMEMBERED)
-def test_gymnasiums_checker_accepts_an_environment_that_remembers(memory, action_set):
-    check_env(ff.Remember(ff.Cage2(red_agent="meander"), memory, action_set), skip_render_check=True)
-
-
-def test_make_vec_of_gymnasium_gives_the_native_vector_environment():
-    envs = gym.make_vec("fixfirst/Cage2-v0", num_envs=4, red_agent="meander", max_steps=7)
-    assert isinstance(envs.unwrapped, ff.VecCage2)
-    assert envs.observation_space.shape == (4, 52) and envs.action_space.shape == (4,)
-    assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+@pytest.mark.parametrize("settings", [{}, {"render_mode": "rgb_array"}, {"render_mode": "ansi"}, *REMEMBERED])
+def test_gymnasiums_checker_accepts_the_environment_its_frames_and_one_that_remembers(settings):
+    remembering = isinstance(settings, tuple)
+    env = ff.Remember(ff.Cage2(), *settings) if remembering else gym.make("fixfirst/Cage2-v0", **settings).unwrapped
+    check_env(env, skip_render_check=remembering or "render_mode" not in settings)
 
 
 @pytest.mark.parametrize("role", [{}, MEMORY], ids=["plain", "remembering"])
@@ -73,33 +59,17 @@ def test_a_vector_environment_equals_as_many_single_ones(role):
             assert np.array_equal(obs[i], last) and same(info, i, own)
 
 
-def test_types_and_shapes_are_those_promised():
-    envs = ff.make_vec(3)
-    obs, info = envs.reset(seed=0)
-    assert obs.dtype == np.int8 and obs.shape == (3, 52) and not obs.any()
-    assert info["access"].dtype == np.uint8 and info["access"].shape == (3, 13)
-    obs, reward, terminated, truncated, info = envs.step(np.zeros(3, int))
-    assert reward.dtype == np.float64 and terminated.dtype == truncated.dtype == bool
-    assert obs in envs.observation_space
-
-
-def test_access_is_the_true_state_before_the_next_action():
-    """Only the foothold User0 is held at first; a B_line exploit shows up in the info of the step it happened in."""
+def test_access_is_the_true_state_and_arrays_without_copying_say_the_same_as_the_interface():
+    """Only the foothold User0 is held at first; a shell of B_line shows up in the info of the step it came in."""
     envs = ff.make_vec(200, red_agent="b_line")
     _, info = envs.reset(seed=0)
     assert np.array_equal(info["access"], np.tile([0] * 8 + [2] + [0] * 4, (200, 1)))
-    for _ in range(3):
-        _, _, _, _, info = envs.step(np.zeros(200, int))
-    held = info["access"][:, 9:]
-    assert set(np.unique(held)) == {0, 1, 2} and (held > 0).any(axis=1).mean() > 0.8
-
-
-def test_arrays_without_copying_say_the_same_as_the_interface():
-    envs = ff.make_vec(50, red_agent="meander")
-    envs.reset(seed=1)
     words, access = envs.world.packed_obs, envs.world.access
-    for actions in actions_for(40, 50):
+    for step, actions in enumerate([np.zeros(200, int)] * 3 + [*actions_for(30, 200)]):
         obs, reward, _, _, info = envs.step(actions)
+        if step == 2:
+            held = info["access"][:, 9:]
+            assert set(np.unique(held)) == {0, 1, 2} and (held > 0).any(axis=1).mean() > 0.8
         bits = words[:, None] >> np.arange(52, dtype=np.uint64) & np.uint64(1)
         assert np.array_equal(bits, obs) and np.array_equal(access, info["access"])
         assert np.array_equal(envs.world.rewards10 / 10, reward)
@@ -121,17 +91,6 @@ def test_next_step_autoreset_spends_one_step_on_the_reset():
     assert lengths == [3, 3, 3, 3] and not obs.any()
 
 
-def test_same_step_autoreset_hands_over_the_last_observation():
-    envs, still = (ff.make_vec(20, max_steps=10, autoreset_mode=m) for m in (AutoresetMode.SAME_STEP, "disabled"))
-    envs.reset(seed=0), still.reset(seed=0)
-    for actions in actions_for(10, 20):
-        obs, _, _, truncated, info = envs.step(actions)
-        last, _, _, _, _ = still.step(actions)
-    assert truncated.all() and not obs.any() and last.any()
-    assert np.array_equal(info["final_obs"], last) and info["_final_obs"].all()
-    assert np.array_equal(info["final_info"]["access"], still.world.access)
-
-
 def test_disabled_autoreset_waits_for_a_masked_reset():
     envs = ff.make_vec(3, max_steps=2, autoreset_mode=AutoresetMode.DISABLED)
     envs.reset(seed=0)
@@ -143,22 +102,6 @@ def test_disabled_autoreset_waits_for_a_masked_reset():
         envs.step(np.zeros(3, int))
     envs.reset(options={"reset_mask": np.array([False, True, True])})
     assert envs.step(np.zeros(3, int))[3].tolist() == [True, False, False]
-
-
-def test_episode_statistics_sum_the_rewards():
-    envs = ff.make_vec(30, red_agent="meander", max_steps=40)
-    envs.reset(seed=0)
-    total = np.zeros(30)
-    for actions in actions_for(40, 30):
-        _, reward, _, _, info = envs.step(actions)
-        total += reward
-    assert np.allclose(info["episode_return"], total) and info["_episode_return"].all()
-
-
-def test_an_endless_world_never_truncates():
-    envs = ff.make_vec(2, max_steps=None)
-    envs.reset(seed=0)
-    assert not any(envs.step(np.zeros(2, int))[3].any() for _ in range(300))
 
 
 def test_red_agents_may_differ_per_environment_and_be_mixed_per_episode():
@@ -173,15 +116,18 @@ def test_red_agents_may_differ_per_environment_and_be_mixed_per_episode():
     assert set(mixed) == {0, 1} and abs((mixed == 1).mean() - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 400)
 
 
-def test_spaces_and_masks_follow_the_memory_and_the_action_set():
-    envs = ff.make_vec(3, **MEMORY)
+@pytest.mark.parametrize(("role", "inputs", "choices"), [({}, 52, 145), (MEMORY, 175, 40)])
+def test_types_spaces_and_masks_are_those_promised(role, inputs, choices):
+    envs = ff.make_vec(3, **role)
+    assert envs.single_action_space == gym.spaces.Discrete(choices)
     obs, info = envs.reset(seed=0)
-    assert obs.shape == (3, 175) and obs.dtype == np.int8 and obs in envs.observation_space
-    assert envs.single_action_space == gym.spaces.Discrete(40)
-    assert info["action_mask"].shape == (3, 40) and info["action_mask"].dtype == np.int8 and info["_action_mask"].all()
+    assert obs.dtype == np.int8 and obs.shape == (3, inputs) and not obs.any() and obs in envs.observation_space
     chosen = [envs.single_action_space.sample(mask) for mask in info["action_mask"]]
-    obs, *_, info = envs.step(chosen)
-    assert obs in envs.observation_space and info["action_mask"].shape == (3, 40)
+    obs, reward, terminated, truncated, info = envs.step(chosen)
+    assert obs in envs.observation_space
+    assert (reward.dtype, terminated.dtype, truncated.dtype) == (np.float64, bool, bool)
+    assert (info["access"].dtype, info["access"].shape) == (np.uint8, (3, 13))
+    assert (info["action_mask"].dtype, info["action_mask"].shape) == (np.int8, (3, choices)) and info["_action_mask"].all()
 
 
 @pytest.mark.parametrize("memory", ["none", "scans", "full", "quiet+seen"])
@@ -287,14 +233,17 @@ def test_the_table_says_what_is_true_and_what_blue_believes():
     assert rows["Op_Server0"] == ["none", "clean", "none", "443"]
 
 
-def test_a_vector_environment_renders_one_frame_per_environment():
+def test_make_vec_of_gymnasium_gives_the_native_vector_environment_which_renders_one_frame_per_environment():
     envs = gym.make_vec("fixfirst/Cage2-v0", num_envs=3, red_agent="meander", render_mode="ansi")
+    assert isinstance(envs.unwrapped, ff.VecCage2)
+    assert envs.observation_space.shape == (3, 52) and envs.action_space.shape == (3,)
+    assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     single = ff.Cage2(red_agent="meander", env_id=2, render_mode="ansi")
     envs.reset(seed=4), single.reset(seed=4)
     for _ in range(5):
         envs.step(np.zeros(3, int)), single.step(0)
     shown = envs.render()
-    assert len(shown) == 3 and shown[2] == single.render() and envs.metadata["render_modes"] == ["rgb_array", "ansi"]
+    assert len(shown) == 3 and shown[2] == single.render()
     pictures = ff.make_vec(2, render_mode="rgb_array")
     pictures.reset(seed=0)
     assert [(frame.dtype, frame.ndim) for frame in pictures.render()] == [(np.uint8, 3)] * 2
@@ -320,22 +269,11 @@ def test_a_state_put_back_with_its_memory_repeats_its_future_also_from_the_disk(
         envs.set_state(states, memories[:3])
 
 
-def test_one_state_in_a_thousand_environments_has_many_futures():
+@pytest.mark.parametrize(("env_ids", "futures"), [(None, 2), (np.zeros(1000, int), 1)])
+def test_one_state_in_a_thousand_environments_has_many_futures_one_environment_number_has_one(env_ids, futures):
     """B_line about to exploit User1 or another user host: some shells are detected, some are not."""
-    one = ff.make_vec(1)
-    one.reset(seed=0)
+    one, many = ff.make_vec(1), ff.make_vec(1000, env_ids=env_ids)
+    one.reset(seed=0), many.reset(seed=9)
     one.step(np.zeros(1, int)), one.step(np.zeros(1, int))
-    many = ff.make_vec(1000)
-    many.reset(seed=9)
     many.set_state(one.get_state())
-    obs, *_ = many.step(np.zeros(1000, int))
-    assert len(np.unique(obs, axis=0)) >= 2
-    same = ff.make_vec(1000, env_ids=np.zeros(1000, int))
-    same.reset(seed=9)
-    same.set_state(one.get_state())
-    obs, *_ = same.step(np.zeros(1000, int))
-    assert len(np.unique(obs, axis=0)) == 1  # one environment number, one future
-
-
-def test_a_state_is_133_bytes_about_two_cache_lines():
-    assert state_dtype(SMALL).itemsize == 133
+    assert len(np.unique(many.step(np.zeros(1000, int))[0], axis=0)) == futures

@@ -29,7 +29,7 @@ from searches import (
     wait_for,
 )
 
-from fixfirst.adapters.ray import who_reaches
+from fixfirst.adapters.ray import RayScheduler, who_reaches
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.jobs import Finished, InlineScheduler
 from fixfirst.base.plans import MAX_NODES_LOST
@@ -40,42 +40,30 @@ from fixfirst.settings.search import search_config
 on_a_cluster = pytest.mark.ray
 
 
-def search(folder, cluster):
-    """`fixfirst search` on the cluster, in a process of its own."""
-    path = settings_file(folder.parent, LONG)
-    return launch("search", "--out", folder, "--config", path, "--executor", "ray", "--ray-address", cluster.address)
-
-
-def resume(folder, cluster):
-    return launch("resume", folder, "--executor", "ray", "--ray-address", cluster.address)
-
-
-def kill(processes):
-    for pid in processes:
-        os.kill(pid, signal.SIGKILL)
-
-
 @on_a_cluster
 def test_whatever_is_lost_and_whoever_goes_on_the_bytes_stay_the_same(tmp_path, undisturbed, cluster):
     """The driver is killed in the warm-up. The only node with CPUs is killed in a round, another one joins, and a worker
     there is killed; in the next round the driver is killed, then interrupted. Another executor goes on from there."""
     folder, holds, orders = tmp_path / "run", cluster.holds, [row["workflow"] for row in ledger(undisturbed)]
+    on_ray = ("--executor", "ray", "--ray-address", cluster.address)
     first, second = ([checkpoint(2, order) for order in pair] for pair in (orders[:2], orders[2:]))
     holds.at(checkpoint(2))
-    process = search(folder, cluster)
+    process = launch("search", "--out", folder, "--config", settings_file(tmp_path, LONG), *on_ray)
     wait_for(process, lambda: holds.waiting() == 1)
     process.kill()
     end(process)
 
     holds.at(*first)
-    process = resume(folder, cluster)
+    process = launch("resume", folder, *on_ray)
     wait_for(process, lambda: holds.waiting() == 2)
     assert (folder / "warmup" / "policy.json").exists() and recorded(folder) == 0
-    kill(cluster.processes())
+    for number in cluster.processes():
+        os.kill(number, signal.SIGKILL)
     holds.at(*first)
     cluster.join()
     wait_for(process, lambda: holds.waiting() == 2)
-    kill([pid for pid in cluster.processes() if b"ray::_run_job" in Path(f"/proc/{pid}/cmdline").read_bytes()][:1])
+    working = (pid for pid in cluster.processes() if b"ray::_run_job" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    os.kill(next(working), signal.SIGKILL)
     holds.at(*second)
     wait_for(process, lambda: holds.waiting() == 2)
     assert recorded(folder) == 2
@@ -87,7 +75,7 @@ def test_whatever_is_lost_and_whoever_goes_on_the_bytes_stay_the_same(tmp_path, 
     assert all(line.startswith("fixfirst: trial ") for line in complaints)  # Ray itself says nothing
 
     holds.at(*second)
-    process = resume(folder, cluster)
+    process = launch("resume", folder, *on_ray)
     wait_for(process, lambda: holds.waiting() == 2)
     os.killpg(process.pid, signal.SIGINT)
     _, error = end(process)
@@ -109,10 +97,10 @@ def tell_and_wait(file, tell, interrupt):
 
 
 @on_a_cluster
-def test_an_orphan_can_neither_deliver_nor_report(tmp_path, cluster):
+def test_an_orphan_can_neither_deliver_nor_report_and_a_job_larger_than_every_node_is_refused(tmp_path, cluster):
     """A first attempt that was given up, as when its node seems lost, ends after its successor began."""
-    from fixfirst.adapters.ray import RayScheduler
-
+    with pytest.raises(ConfigError, match=r"asks for 3 CPUs \(--cpus-per-trial\), the largest Ray node has 2"):
+        RayScheduler(cluster.address, cpus_per_job=3)
     executor = RayScheduler(cluster.address)
     try:
         executor.submit(0, tell_and_wait, tmp_path / "go")
@@ -176,14 +164,6 @@ def test_a_cluster_that_cannot_be_had_is_one_line_at_once_and_leaves_nothing_beh
     assert main(["search", "--out", str(tmp_path / "run"), *config, *arguments.split()]) == 2
     one_line(capsys, says)
     assert not (tmp_path / "run").exists()
-
-
-@on_a_cluster
-def test_a_trial_larger_than_every_node_is_refused(cluster):
-    from fixfirst.adapters.ray import RayScheduler
-
-    with pytest.raises(ConfigError, match=r"asks for 3 CPUs \(--cpus-per-trial\), the largest Ray node has 2"):
-        RayScheduler(cluster.address, cpus_per_job=3)
 
 
 @on_a_cluster

@@ -11,7 +11,7 @@ from fixfirst.settings.search import search_config
 
 
 def warmup(folder):
-    """The first job of a search: six updates."""
+    """Return the first job of a search: six updates."""
     return BaseJob(search_config(**LONG).warmup_config(), folder, 20, 0)
 
 

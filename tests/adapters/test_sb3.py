@@ -15,12 +15,12 @@ SMALL = {"red_agent": "b_line", "variant": "current", "steps": 20, "episodes": 3
 sb3, theirs = Late("fixfirst.sb3"), Late("stable_baselines3")
 
 
-def test_the_adapter_plays_the_episodes_of_make_vec():
+def test_the_adapter_plays_the_episodes_of_make_vec_and_only_its_first_reset_takes_the_seed():
     ours, other = (
         ff.make_vec(3, red_agent="meander", max_steps=10, autoreset_mode="same_step"),
         sb3.make(3, red_agent="meander", max_steps=10),
     )
-    other.seed(7)
+    assert other.seed(7) == [7, 8, 9]
     assert np.array_equal(other.reset(), ours.reset(seed=7)[0])
     for actions in np.random.default_rng(0).integers(0, 145, (25, 3)):
         obs, rewards, _, ended, info = ours.step(actions)
@@ -32,32 +32,25 @@ def test_the_adapter_plays_the_episodes_of_make_vec():
             if ended[i]:
                 assert np.array_equal(infos[i]["terminal_observation"], info["final_obs"][i])
                 assert infos[i]["episode"] == {"r": info["episode_return"][i], "l": 10} and infos[i]["TimeLimit.truncated"]
+    other.reset()
+    assert other.envs.world.get_state()["episode"].tolist() == [3, 3, 3]
 
 
-def test_stable_baselines_checker_accepts_the_environment():
+def test_stable_baselines_checker_and_wrappers_accept_the_environments():
     Late("stable_baselines3.common.env_checker").check_env(ff.Cage2(red_agent="meander"))
-
-
-def test_the_first_reset_takes_the_seed_and_the_next_goes_on():
-    envs = sb3.make(2, red_agent="b_line:0.5,meander:0.5")
-    assert envs.seed(3) == [3, 4]
-    envs.reset(), envs.reset()
-    assert envs.envs.world.get_state()["episode"].tolist() == [1, 1]
+    wrappers = theirs.common.vec_env
+    envs = wrappers.VecNormalize(wrappers.VecMonitor(sb3.make(4, max_steps=5, render_mode="rgb_array")), norm_obs=False)
+    envs.reset()
+    for _ in range(5):
+        _, _, done, infos = envs.step(np.zeros(4, int))
+    assert done.all() and [info["episode"]["l"] for info in infos] == [5] * 4
+    assert envs.render().ndim == 3 and len(envs.get_images()) == 4  # a picture of all
 
 
 def test_ppo_learns_and_logs_what_episodes_earn():
     model = theirs.PPO("MlpPolicy", sb3.make(8, max_steps=20), n_steps=40, batch_size=64, n_epochs=1, seed=0)
     model.learn(640)
     assert len(model.ep_info_buffer) == 32 and all(info["l"] == 20 and info["r"] <= 0 for info in model.ep_info_buffer)
-
-
-def test_wrappers_of_stable_baselines_go_around_it():
-    wrappers = theirs.common.vec_env
-    envs = wrappers.VecNormalize(wrappers.VecMonitor(sb3.make(4, max_steps=5)), norm_obs=False)
-    envs.reset()
-    for _ in range(5):
-        _, _, done, infos = envs.step(np.zeros(4, int))
-    assert done.all() and [info["episode"]["l"] for info in infos] == [5] * 4
 
 
 def test_maskable_ppo_finds_the_masks_and_takes_no_masked_choice():
@@ -68,12 +61,6 @@ def test_maskable_ppo_finds_the_masks_and_takes_no_masked_choice():
     masks = model.rollout_buffer.action_masks.reshape(60, 4, 40)
     chosen = model.rollout_buffer.actions.reshape(60, 4, 1).astype(int)
     assert (masks == 0).any() and np.take_along_axis(masks, chosen, axis=2).all()
-
-
-def test_a_picture_shows_all_environments():
-    envs = sb3.make(2, render_mode="rgb_array")
-    envs.reset()
-    assert envs.render().ndim == 3 and len(envs.get_images()) == 2
 
 
 def test_what_a_batch_cannot_do_is_refused():
