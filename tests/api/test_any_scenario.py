@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.game.scenario import CAGE2
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
@@ -67,6 +68,13 @@ def test_every_way_to_play_is_open_in_every_scenario(name):
     assert len({value for way, value in returns.items() if "rollout" not in way}) == 1, returns
     assert len({value for way, value in returns.items() if "rollout" in way}) == 1, returns
     assert returns["a function"] < -100  # B_line has reached its target
+
+
+@pytest.mark.parametrize("way", ways_to_sleep(CAGE2))
+def test_every_way_to_play_is_attacked(way):
+    options = {"train_episodes": 50, "episodes": 20, "max_steps": 20, "starts": ("noise",), "quiet": True}
+    exploit = ff.exploit(ways_to_sleep(CAGE2)[way], **options)
+    assert exploit.mean < 0 and exploit.habits and exploit.tried[0][1] == min(mean for _, mean in exploit.tried)
 
 
 def test_a_model_of_another_scenario_is_told_what_it_lacks():

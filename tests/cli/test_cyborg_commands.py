@@ -96,16 +96,6 @@ ROLE = ["--memory", "full", "--action-set", "macros"]
 
 
 @needs_cyborg
-def test_a_defender_trains_on_cyborg_the_same_way_twice(tmp_path):
-    """Same seed, same bytes of the policy on CybORG too."""
-    options = [*SMALL, "--total-episodes", "12", "--workflow", "enterprise_focus", "--no-tensorboard"]
-    for name in ("a", "b"):
-        assert main(["train", *options, "--out", str(tmp_path / name)]) == 0
-    policies = [(tmp_path / name / "policy.safetensors").read_bytes() for name in ("a", "b")]
-    assert policies[0] == policies[1]
-
-
-@needs_cyborg
 def test_a_training_on_cyborg_that_is_killed_goes_on_to_the_same_bytes(tmp_path):
     options = shlex.split("--total-episodes 24 --workflow enterprise_focus --no-tensorboard --checkpoint-every 1")
     options += [*SMALL, *ROLE]

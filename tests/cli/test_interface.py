@@ -1,14 +1,12 @@
 """Small things that people meet first: where a run goes, what was run before, short flags, words in any case."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from searches import SHARED
 
 import fixfirst as ff
-from fixfirst.cli import bench, main
+from fixfirst.cli import machine, main
 from fixfirst.runs.layout import unused_folder
 from fixfirst.stats.answer import short_order
 
@@ -66,13 +64,6 @@ def test_shells_can_be_taught_to_complete():
     assert all(word in script for word in ("evaluate", "leaderboard", "total-episodes"))
 
 
-def test_quiet_has_a_letter(capsys):
-    words = ["evaluate", "sleep", "--episodes", "3", "--steps", "5", "--red-agent", "b_line", "-q", "--json"]
-    assert main(words) == 0
-    told = capsys.readouterr()
-    assert told.err == "" and json.loads(told.out)[0]["episodes"] == 3
-
-
 def test_where_there_is_no_terminal_every_round_is_a_line_with_the_best_order_so_far(tmp_path, capsys):
     run = ff.search(out=tmp_path / "run", **SHARED, workers=1, report=False)
     lines = [line for line in capsys.readouterr().err.splitlines() if " of 3" in line]
@@ -82,14 +73,9 @@ def test_where_there_is_no_terminal_every_round_is_a_line_with_the_best_order_so
     assert best[0] in {short_order(order.workflow, run.answer.idle) for order in run.answer.orders} and float(best[2]) < 0
 
 
-def test_python_dash_m_is_the_command():
-    run = subprocess.run([sys.executable, "-m", "fixfirst", "--version"], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == ff.__version__
-
-
 def test_bench_prints_what_it_measures(monkeypatch, capsys):
-    monkeypatch.setattr(bench, "BATCHES", (1, 10))
-    monkeypatch.setattr(bench, "SECONDS", 0.0)
+    monkeypatch.setattr(machine, "BATCHES", (1, 10))
+    monkeypatch.setattr(machine, "SECONDS", 0.0)
     assert main(["bench", "--scenario", "tiny", "--json"]) == 0
     speeds = json.loads(capsys.readouterr().out)["steps_per_s"]
     assert set(speeds["b_line"]) == set(speeds["meander"]) == {"make_vec(1)", "make_vec(10)", "gym.make"}

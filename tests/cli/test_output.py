@@ -1,16 +1,19 @@
-"""Where the output goes may be full, closed or gone, and Ctrl-C may come at any moment: one line, and no run is lost."""
+"""Where the output goes may be full, closed or gone; what is written never replaces what is read, nor a file of a run."""
 
-import signal
+import shlex
+import shutil
 import subprocess
 import sys
+from hashlib import sha256
 
 import pytest
 from patience import PATIENCE_S
 from run_folder import write_search
+from searches import one_line
 
 from fixfirst.cli import main
-
-RUN = ["search", "--no-report", "--workers", "1"]
+from fixfirst.game.attacker_files import SHIPPED
+from fixfirst.game.scenario import CAGE2
 
 
 def shell(script, *arguments, folder):
@@ -48,37 +51,56 @@ def test_terminal_escapes_of_a_run_do_not_reach_the_terminal(tmp_path, monkeypat
     assert "[red]" in said.out  # and no markup either
 
 
-# Presses Ctrl-C when the command begins to import what `main` is in.
-AT_THE_FIRST_IMPORT = """
-import signal, sys
-class Interrupting:
-    def find_spec(self, name, path, target=None):
-        if name == "fixfirst.cli.entry":
-            signal.raise_signal(signal.SIGINT)
-sys.meta_path.insert(0, Interrupting())
-"""
+# ---------------------------------------------------------------- files where the user says
+
+AGENT = "def play(observations):\n    return [0] * len(observations)\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("outputs")
+    (folder / "run").mkdir()
+    for name in ("manifest.json", "training_log.csv", "trials.csv"):
+        (folder / "run" / name).write_text("{}")
+    shutil.copytree(SHIPPED / "champion", folder / "policy")
+    (folder / "net.yaml").write_text(CAGE2.to_yaml())
+    (folder / "net.csv").write_text("host,subnet\na,b\n")
+    (folder / "my.py").write_text(AGENT)
+    return folder
+
+
+READ, RECORD = "which is read here and would be lost; name another file", "a file of a run, which would be lost"
 
 
 @pytest.mark.parametrize(
-    ("statement", "says"), [("import fixfirst.__main__", ""), ("import fixfirst.cli", "KeyboardInterrupt")]
+    ("command", "says"),
+    [
+        ("scenario net.csv --out net.csv", READ),
+        ("scenario net.yaml --out ./run/../net.yaml", READ),
+        ("scenario cage2 --out run/manifest.json", RECORD),
+        ("report run --out run/manifest.json", RECORD),
+        ("evaluate run --csv run/training_log.csv", RECORD),
+        ("evaluate run --latex run/trials.csv", RECORD),
+        ("evaluate my.py:play --csv my.py", READ),
+        ("compare sleep my.py:play --csv my.py", READ),
+        ("export policy --out policy/policy.json", RECORD),
+        ("export policy --out policy", "out must be a file, got the folder 'policy'"),
+        ("watch policy --out policy/policy.json", RECORD),
+        ("watch my.py:play --out my.py", READ),
+        ("search --config net.yaml --csv net.yaml", READ),
+    ],
 )
-def test_only_the_command_itself_ends_without_a_traceback_from_its_first_import_on(statement, says):
-    run = subprocess.run([sys.executable, "-c", AT_THE_FIRST_IMPORT + statement], capture_output=True, text=True)
-    assert run.stderr.strip().endswith(says) and bool(run.stderr) == bool(says)
-    assert run.returncode in (-signal.SIGINT, 130)
+def test_an_output_over_an_input_or_a_file_of_a_run_is_refused_before_anything_is_written(
+    command, says, folder, monkeypatch, capsys
+):
+    monkeypatch.chdir(folder)
+    before = {path: sha256(path.read_bytes()).digest() for path in folder.rglob("*") if path.is_file()}
+    assert main(shlex.split(command)) == 2
+    one_line(capsys, says)
+    assert {path: sha256(path.read_bytes()).digest() for path in folder.rglob("*") if path.is_file()} == before
 
 
-# Sends itself a signal once the listing of runs has begun, in a shell's background, where Ctrl-C is ignored.
-STOPPED = """
-import signal, sys
-from fixfirst.cli import entry
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-entry._run = lambda words: signal.raise_signal(int(words[0]))
-sys.exit(entry.main())
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_polite_kill_and_a_closed_terminal_are_answered_like_ctrl_c(number):
-    run = subprocess.run([sys.executable, "-c", STOPPED, str(int(number))], capture_output=True, text=True)
-    assert (run.returncode, run.stderr) == (130, "fixfirst: interrupted\n")
+def test_a_table_may_be_written_into_a_run_again_and_again(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for _ in range(2):
+        assert main(shlex.split("evaluate sleep --episodes 2 --steps 3 --red-agent sleep -q --csv run/mine.csv")) == 0

@@ -1,17 +1,15 @@
 """What starting costs: commands import what they need and nothing else, and Ctrl-C meanwhile is answered in one line."""
 
+import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from run_folder import write_search, write_training
 
-import fixfirst as ff
 from fixfirst.cli import COMMANDS, main
 
 HEAVY = {"gymnasium", "matplotlib", "numba", "scipy", "torch"}
-CLI = Path(ff.__file__).parent / "cli"
 
 # Runs commands, separated by commas, and says after all else which modules are there.
 COMMANDS_OF = """
@@ -22,7 +20,7 @@ print("\\nmodules", *sys.modules)
 """
 
 # Presses Ctrl-C when a module, the first argument, begins to be imported.
-INTERRUPTED_AT = """
+FINGER = """
 import signal, sys
 class Finger:
     def find_spec(self, name, path, target=None):
@@ -30,9 +28,8 @@ class Finger:
             signal.raise_signal(signal.SIGINT)
 module = sys.argv.pop(1)
 sys.meta_path.insert(0, Finger())
-from fixfirst.cli import main
-sys.exit(main())
 """
+INTERRUPTED_AT = f"{FINGER}from fixfirst.cli import main; sys.exit(main())"
 
 
 def python(code, *arguments, folder=None):
@@ -53,7 +50,7 @@ def test_importing_fixfirst_imports_no_library():
 
 def test_help_imports_no_command():
     modules = imported_by(COMMANDS_OF, "--help")
-    assert not (HEAVY | {"numpy", *(f"fixfirst.cli.{name}" for name in COMMANDS)}) & modules
+    assert not (HEAVY | {"numpy", *(f"fixfirst.cli.{file}" for file in COMMANDS.values())}) & modules
 
 
 def test_neither_the_help_of_commands_nor_listing_runs_waits_for_a_simulator(tmp_path):
@@ -122,3 +119,21 @@ def test_an_interrupt_when_all_is_done_changes_nothing():
     code += "atexit.register(lambda: signal.raise_signal(signal.SIGINT)); sys.exit(main())"
     run = python(code, "--version")
     assert (run.returncode, run.stderr) == (0, "") and run.stdout
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"), [("import fixfirst.__main__", ""), ("import fixfirst.cli", "KeyboardInterrupt")]
+)
+def test_only_the_command_itself_ends_without_a_traceback_from_its_first_import_on(statement, says):
+    run = python(FINGER + statement, "fixfirst.cli.entry")
+    assert run.stderr.strip().endswith(says) and bool(run.stderr) == bool(says)
+    assert run.returncode in (-signal.SIGINT, 130)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_polite_kill_and_a_closed_terminal_are_answered_like_ctrl_c(number):
+    """Also in a shell's background, where Ctrl-C is ignored."""
+    code = "import signal, sys; from fixfirst.cli import entry; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    code += "entry._run = lambda words: signal.raise_signal(int(words[0])); sys.exit(entry.main())"
+    run = python(code, str(int(number)))
+    assert (run.returncode, run.stderr) == (130, "fixfirst: interrupted\n")

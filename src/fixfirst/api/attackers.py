@@ -17,12 +17,10 @@ from fixfirst.api.defenders import (
 )
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import attacker_files, parts, red_view
-from fixfirst.game.game_config import Game
 from fixfirst.learner import checkpoint, driver, red_training
 from fixfirst.play import evaluation
 from fixfirst.policy import reds, trained
 from fixfirst.policy.network import Weights
-from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live, reasons
 from fixfirst.runs import layout, setting_names
 from fixfirst.runs.layout import RunFiles
@@ -57,9 +55,8 @@ class Exploit:
     red: reds.RedPolicy
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        told = {name: value for name, value in vars(self).items() if name != "red"}
-        return told | {"tried": [list(one) for one in self.tried], "habits": list(self.habits)}
+        """Return all but the attacker, which is a file of its own."""
+        return {name: value for name, value in vars(self).items() if name != "red"}
 
     def in_words(self, scripts: Sequence[Evaluation]) -> list[str]:
         """Return lines: what scripts and the attacker take, how hard it was to find, and what it does."""
@@ -122,57 +119,19 @@ def exploit(
                 progress.show(done, f"attackers learn, return {mean:.1f}")
 
         attempts = red_training.best_response(opponent, game, spec, begins, episodes=train_episodes, seed=number, tell=tell)
-    return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, defender.name)
-
-
-def _conclude(
-    opponent: red_training.Opponent,
-    game: Game,
-    spec: red_view.RedSpec,
-    attempts: list[red_training.Attempt],
-    episodes: int,
-    seed: int,
-    greedy: bool,
-    folder: Path | None,
-    against: str,
-) -> Exploit:
-    """Play the best attacker on fresh episodes, and write it down."""
-    best = attempts[0]
-    duel = red_training.play_red(opponent, best.weights, spec, game, episodes=episodes, seed=seed, purpose="exploit")
-    shown = evaluation.evaluate(evaluation.EpisodeBatch(duel.blue, game))
-    mean, low, high = shown.mean, shown.low, shown.high
+    best = attempts[0].weights
+    duel = red_training.play_red(opponent, best, spec, game, episodes=episodes, seed=number, purpose="exploit")
+    taken = evaluation.evaluate(evaluation.EpisodeBatch(duel.blue, game))
+    where: dict[str, Any] = {"variant": game.variant, "steps": game.steps, "greedy": greedy}
+    numbers: dict[str, Any] = {"mean": taken.mean, "low": taken.low, "high": taken.high}
     tried = tuple((attempt.start, round(attempt.mean, 2)) for attempt in attempts)
-    facts: dict[str, Any] = {
-        "against": [against],
-        "variant": game.variant,
-        "steps": game.steps,
-        "greedy": greedy,
-        "seed": seed,
-        "tried": [list(one) for one in tried],
-        "mean": mean,
-        "low": low,
-        "high": high,
-    }
-    red = reds.RedPolicy(dict(best.weights), spec, facts)
+    facts = {"against": [defender.name], **where, "seed": number, "tried": [list(attempt) for attempt in tried], **numbers}
+    red = reds.RedPolicy(dict(best), spec, facts)
     if folder is not None:
         with errors.writing(folder):
             red.save(folder)
-    return Exploit(
-        mean=mean,
-        low=low,
-        high=high,
-        episodes=episodes,
-        variant=game.variant or "current",
-        steps=game.steps,
-        greedy=greedy,
-        picky=spec.picky,
-        tried=tried,
-        habits=reasons.describe_duel(duel, spec),
-        red=red,
-    )
-
-
-# ---------------------------------------------------------------- trainings of attackers
+    habits = reasons.describe_duel(duel, spec)
+    return Exploit(**where, **numbers, episodes=episodes, picky=picky, tried=tried, habits=habits, red=red)
 
 
 @arguments.checked(total_episodes=RED_PPO.episodes_per_update)
@@ -213,9 +172,7 @@ def train_red(
     if (folder / attacker_files.RED_JSON).exists():
         checkpoint.delete(folder)  # a kill may have come between
         raise errors.RunDirError(f"{folder} is finished; see {folder / attacker_files.RED_JSON}")
-    first = None if start is None else reds.load_red(start, spec.scenario)
-    if first is not None and first.spec != spec:
-        raise errors.ConfigError(f"{start}: {'names its' if first.spec.picky else 'does not name its'} exploit (--picky)")
+    first = None if start is None else _load_start(start, spec)
     config = {
         "against": [str(name) for name in names],
         "greedy": sure,
@@ -251,15 +208,20 @@ def train_red(
     return reds.load_red(folder, spec.scenario)
 
 
-# ---------------------------------------------------------------- what is asked for
-
-
 def _folder(policy: PolicyLike) -> Path | None:
     """Return where the attacker of a run belongs; None for all that is no run."""
-    if not isinstance(policy, str | Path) or not Path(policy).exists() or not isinstance(resolve(policy), Policy):
+    if not isinstance(policy, str | Path) or not Path(policy).exists() or not isinstance(resolve(policy), trained.Policy):
         return None
-    found = trained.policy_folder(Path(policy))
-    return (found.parent if found.name == RunFiles.best else found) / attacker_files.EXPLOIT
+    folder = trained.policy_folder(Path(policy))
+    return (folder.parent if folder.name == RunFiles.best else folder) / attacker_files.EXPLOIT
+
+
+def _load_start(name: str | Path, spec: red_view.RedSpec) -> reds.RedPolicy:
+    """Return the attacker that a training begins with."""
+    red = reds.load_red(name, spec.scenario)
+    if red.spec != spec:
+        raise errors.ConfigError(f"start {name}: {'names its' if red.spec.picky else 'does not name its'} exploit (--picky)")
+    return red
 
 
 def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *, must: bool) -> dict[str, Weights | None]:
@@ -268,18 +230,10 @@ def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *
         raise errors.ConfigError(f"starts are scratch, last, or attackers by name, in a list, got {starts!r}")
     begins: dict[str, Weights | None] = {}
     for name in starts:
-        if name == "scratch":
-            begins[name] = None
-            continue
         try:
-            red = reds.load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
-        except errors.PolicyError:
+            source = (folder or "nowhere") if name == "last" else name
+            begins[name] = None if name == "scratch" else _load_start(source, spec).weights
+        except (errors.PolicyError, errors.ConfigError):
             if must:
                 raise
-            continue
-        if red.spec != spec:
-            if must:
-                raise errors.ConfigError(f"start {name}: {'names its' if red.spec.picky else 'does not name its'} exploit")
-            continue
-        begins[name] = red.weights
     return begins

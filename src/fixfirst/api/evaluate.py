@@ -1,6 +1,6 @@
 """`ff.evaluate`, `ff.leaderboard`, `ff.compare`: policies and baselines on episodes that none of them trained on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from fixfirst.api.defenders import (
@@ -12,6 +12,7 @@ from fixfirst.api.defenders import (
     requested_scenario,
     settings_by_variant,
 )
+from fixfirst.api.replays import PURPOSE
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game.game_config import Game
 from fixfirst.game.red_agents import names_listed
@@ -24,7 +25,6 @@ from fixfirst.stats.evaluation import Evaluations
 if TYPE_CHECKING:
     from fixfirst import typed
 
-PURPOSE = "protocol"  # the stream of seeds that defenders are played on
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
 
@@ -58,7 +58,7 @@ def evaluate(
 
     The result is a list that also has `to_pandas()`, `to_csv()` and `to_latex()`.
     """
-    _check_settings(settings)
+    game_and_judging({**settings, "reward": None})  # refused before anything is loaded; a reward is one of a scenario
     lengths = None if steps is None else [arguments.check_int("steps", length) for length in _list_of("steps", steps)]
     attackers = _reds(red_agent)
     defender = make_defender(policy, workflow, greedy, say=say, scenario=requested_scenario(settings, policy))
@@ -137,13 +137,14 @@ def compare(
         for row in ff.compare("runs/first", "champion"):
             print(row.red_agent, row.mean, row.low, row.high, row.different)
     """
-    _check_settings({**settings, "max_steps": steps} if steps is not None else settings)
-    attackers, said = _reds(red_agent), requested_scenario(settings, first)
-    one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=said)
-    other = make_defender(second, workflow, greedy, judged=False, say=say, scenario=said or one.scenario)
-    defenders, length = [one, other], {} if steps is None else {"max_steps": steps}
-    homes = settings_by_variant(defenders, {**settings, **length}, say)
-    games = [game_and_judging(home)[0].against(red) for home in homes for red in attackers]
+    chosen: dict[str, Any] = {**settings} if steps is None else {**settings, "max_steps": steps}
+    game_and_judging({**chosen, "reward": None})
+    attackers, scenario = _reds(red_agent), requested_scenario(settings, first)
+    one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=scenario)
+    defenders = [one, make_defender(second, workflow, greedy, judged=False, say=say, scenario=scenario or one.scenario)]
+    games = [
+        game_and_judging(home)[0].against(red) for home in settings_by_variant(defenders, chosen, say) for red in attackers
+    ]
     _tell_reward(one.scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
     found = comparison.Comparisons(comparison.paired(a, b, len(games)) for _, (a, b) in played)
@@ -159,7 +160,9 @@ def play_all(
     Unless quiet, stderr shows how far it is.
     """
     seed, done = arguments.check_seed("seed", seed), 0
-    note_picky(games, quiet)
+    for name, scenario in {} if quiet else dict.fromkeys((name, game.scenario) for game in games for name in game.learned):
+        if reds.load_red(name, scenario).spec.picky:  # which scripts and other attackers leave to the game
+            errors.note(f"{name} names its exploit: decoys do not fool it")
     machine_code.announce_compilation()
     with live.ProgressLine(episodes * len(games) * len(defenders), quiet=quiet) as progress:
         for game in games:
@@ -186,14 +189,6 @@ def play_all(
             yield game, batches
 
 
-def note_picky(games: Sequence[Game], quiet: bool) -> None:
-    """Say which learned attackers name their exploit, which scripts and other attackers leave to the game."""
-    named = dict.fromkeys((name, game.scenario) for game in games for name in game.learned)
-    for name, scenario in [] if quiet else named:
-        if reds.load_red(name, scenario).spec.picky:
-            errors.note(f"{name} names its exploit: decoys do not fool it")
-
-
 def _reds(red_agent: Any) -> list[str]:
     """Return red agents: one, several in a list, or joined by commas. Weights make it one mixture."""
     return names_listed(red_agent) if isinstance(red_agent, str) else _list_of("red_agent", red_agent)
@@ -209,8 +204,3 @@ def _list_of(what: str, values: Any) -> list[Any]:
 def _tell_reward(scenario: Scenario, say: Say) -> None:
     if scenario.own_reward:
         say(f"{scenario.name}: {scenario.stakes}")
-
-
-def _check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse what are no settings, before anything is loaded. A reward is read with its scenario, perhaps a policy's."""
-    game_and_judging({**settings, "reward": None})

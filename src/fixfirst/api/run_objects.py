@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base import arguments, distributions, errors, files, tables
+from fixfirst.base import arguments, distributions, errors, tables
 from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
@@ -27,8 +27,23 @@ from fixfirst.stats.network_facts import NetworkFacts
 from fixfirst.stats.ranking import Ranking
 
 
+class _Written(tables.Tabular):
+    """A run that is written in a folder."""
+
+    folder: Path
+
+    @property
+    def best(self) -> Policy:
+        """The policy that was trained. Raises PolicyError, with the reason, if there is none."""
+        return load_policy(self.folder)
+
+    def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
+        """Write a page about it; see `ff.report`."""
+        return report.report(self.folder, out, **options)
+
+
 @dataclass(frozen=True)
-class SearchRun(tables.Tabular):
+class SearchRun(_Written):
     """A search: `answer` is its result, `best` a policy that follows any order, the best one unless told otherwise.
 
     Of the published kind (separate=True) `ranking` is the result, and `best` the policy of the first order.
@@ -63,7 +78,7 @@ class SearchRun(tables.Tabular):
         return super().tables() if self.finished_answer is None else self.finished_answer.tables()
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> Path:  # type: ignore[override]  # the search's
         return self.search.folder
 
     @property
@@ -110,13 +125,9 @@ class SearchRun(tables.Tabular):
             )
         return policy
 
-    def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
-        """Write a page about it; see `ff.report`."""
-        return report.report(self.folder, out, **options)
-
 
 @dataclass(frozen=True)
-class TrainRun(tables.Tabular):
+class TrainRun(_Written):
     """One training: what its policy earned, and whether it passed the gate. None while it is not finished.
 
     For example:
@@ -134,18 +145,16 @@ class TrainRun(tables.Tabular):
         earned = "not finished" if self.evaluation is None else f"{self.evaluation.mean:.2f}"
         return f"TrainRun({str(self.folder)!r}: {earned})"
 
+    @property
+    def evaluations(self) -> Evaluations:
+        """What its policy earned, as `ff.evaluate` returns it; empty while it is not finished."""
+        rows = Evaluations([] if self.evaluation is None else [self.evaluation])
+        rows.world = self.config.game.scenario.in_words()
+        return rows
+
     def table(self) -> tables.Table:
         """Return one row, what its policy earned; none while it is not finished."""
-        return Evaluations([] if self.evaluation is None else [self.evaluation]).table()
-
-    @property
-    def best(self) -> Policy:
-        """The trained policy."""
-        return load_policy(self.folder)
-
-    def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
-        """Write a page about it; see `ff.report`."""
-        return report.report(self.folder, out, **options)
+        return self.evaluations.table()
 
 
 @dataclass(frozen=True)
@@ -201,7 +210,7 @@ class StudyRun(tables.Tabular):
 
 
 @dataclass(frozen=True)
-class LeagueRun(tables.Tabular):
+class LeagueRun(_Written):
     """A league: how its defender stood after each round, and its policy once it is finished.
 
     For example:
@@ -223,17 +232,11 @@ class LeagueRun(tables.Tabular):
         columns = rows.MatrixRow.columns()
         return tables.Table(columns, tuple(tuple(row.values().values()) for row in found), columns)
 
-    @property
-    def best(self) -> Policy:
-        """The defender."""
-        return load_policy(self.folder)
 
-    def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
-        """Write a page about it; see `ff.report`."""
-        return report.report(self.folder, out, **options)
+AnyRun = SearchRun | TrainRun | StudyRun | LeagueRun
 
 
-def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
+def load_run(path: str | Path) -> AnyRun:
     """Open a run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
 
     For example:
@@ -258,10 +261,8 @@ def load_training(folder: Path) -> TrainRun:
     if result is None:
         return TrainRun(folder, config, None, None)
     try:
-        if result.facts["policy_sha256"] != files.sha256(files.read_file(RunFiles(folder).policy_tensors)):
-            raise ValueError(f"{RunFiles.policy_tensors} is not the policy it tells of")
         return TrainRun(folder, config, result.evaluation, bool(result.facts["accepted"]))
-    except (OSError, ValueError, KeyError, TypeError) as e:
+    except (KeyError, TypeError) as e:
         raise errors.RunDirError(f"{RunFiles(folder).result}: cannot be read ({e})") from e
 
 
@@ -269,9 +270,6 @@ def load_league(folder: Path) -> LeagueRun:
     """Return a league as an object; it may be running, finished or interrupted."""
     run = Run(folder)
     return LeagueRun(folder, LeagueConfig(**run.config), tuple(matrix.rounds_of(run.matrix)))
-
-
-# ---------------------------------------------------------------- what is said of a run before and while it goes on
 
 
 @dataclass(frozen=True)
@@ -297,28 +295,10 @@ class Progress:
     values: Mapping[str, float]  # "return" of the update's episodes; of `ff.train`, all that training_log.csv has
 
 
-def finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) -> Path | None:
-    """Return a finished run that has the very result of this config, and say so; None if there is none, or none may count.
-
-    Code and policies of users may change under the same name, and CybORG is not ours: with these, everything is run again.
-    """
-    game = config.training.game if isinstance(config, SearchConfig) else config.game
-    if (
-        game.backend == "cyborg"
-        or not all(mixture.is_built_in for mixture in game.mixtures)
-        or getattr(config, "from_policy", None) is not None
-    ):
-        return None
-    folder = manifest.finished_like(name, config.model_dump(mode="json"))
-    if folder is not None and not quiet:
-        errors.note(f"{folder} has this answer; --again to repeat")
-    return folder
+Callback = Callable[[Progress], object]  # what it returns stops the run if it is true
 
 
 def say_where(folder: Path, quiet: bool) -> None:
     """Say where a run is written, first of all."""
     if not quiet:
         errors.note(f"writing to {folder}")
-
-
-Callback = Callable[[Progress], object]  # what it returns stops the run if it is true

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from fixfirst.api.replays import write_replays
 from fixfirst.api.run_objects import (
     Callback,
     LeagueRun,
@@ -13,12 +14,9 @@ from fixfirst.api.run_objects import (
     SearchRun,
     StudyRun,
     TrainRun,
-    finished_before,
     load_training,
     say_where,
 )
-from fixfirst.api.scheduling import make_scheduler
-from fixfirst.api.watch import write_replays
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game.simulator import compile_kernel
 from fixfirst.learner import driver
@@ -76,7 +74,7 @@ def train(
     folder = layout.unused_folder(name) if out is None else arguments.check_path("out", out)
     usual = from_policy is None and test_episodes == TEST_EPISODES
     if out is None and usual and not again:
-        before = finished_before(name, resolved, quiet)
+        before = _finished_before(name, resolved, quiet)
         if before is not None:
             return load_training(before)
     check_trainable(resolved)
@@ -87,15 +85,6 @@ def train(
     manifest.create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), options)
     say_where(folder, quiet)
     return _run(resolved, folder, start, workers, test_episodes, quiet, callback)
-
-
-def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
-    """Go on with an interrupted training; it ends with the same files as one that was not interrupted."""
-    parent, tested = _options(folder)
-    config = TrainConfig.resolve({"cyborg": cyborg}, manifest.read_config(folder))
-    check_trainable(config)
-    machine_code.announce_compilation()
-    return _run(config, folder, _starting_weights(config, parent), workers, tested, quiet)
 
 
 def _options(folder: Path) -> tuple[str | None, int]:
@@ -124,24 +113,8 @@ def _run(
     callback: Callback | None = None,
 ) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
-    progress = live.ProgressLine(config.total_episodes, quiet=quiet)
-    with driver.working(folder, progress) as interrupt:
-        if not (RunFiles(folder).policy_json.exists() and RunFiles(folder).result.exists()):  # else killed after its end
-            _train_and_test(config, folder, start, workers, tested, progress, interrupt, callback)
-        return load_training(folder)
-
-
-def _train_and_test(
-    config: TrainConfig,
-    folder: Path,
-    start: Weights | None,
-    workers: int,
-    tested: int,
-    progress: live.ProgressLine,
-    interrupt: jobs.Interrupt,
-    callback: Callback | None,
-) -> None:
-    played = 0
+    progress, played = live.ProgressLine(config.total_episodes, quiet=quiet), 0
+    again = f"; go on with: {errors.command('resume', folder)}"
 
     def show(message: str | rows.UpdateRow) -> None:
         nonlocal played
@@ -158,19 +131,39 @@ def _train_and_test(
     def stop(done: int) -> None:
         """Stop the test if that is asked for: on CybORG it takes minutes, and nothing of it is worth waiting for."""
         if interrupt:
-            raise errors.Interrupted(f"interrupted in the test; go on with: {errors.command('resume', folder)}")
+            raise errors.Interrupted(f"interrupted in the test{again}")
         if progress.due():
             progress.show(played, f"{done:,} of {tested:,} test episodes")
 
     board = RunFiles(folder).tensorboard if config.tensorboard else None
     begin = Begin(start, num_workers=workers or None)
-    with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
-        if trained is None:
-            after = f" after {played:,} episodes" if played else ""
-            raise errors.Interrupted(f"interrupted{after}; go on with: {errors.command('resume', folder)}")
-        evaluation = trained.evaluate("test", tested, on_pass=stop)
-        facts = {"accepted": trained.passes_gate(), "episodes": trained.episodes}
-        driver.conclude(folder, {"evaluation": asdict(evaluation), **facts})
+    with driver.working(folder, progress) as interrupt:
+        if not (RunFiles(folder).policy_json.exists() and RunFiles(folder).result.exists()):  # else killed after its end
+            with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
+                if trained is None:
+                    raise errors.Interrupted(f"interrupted{f' after {played:,} episodes' if played else ''}{again}")
+                evaluation = trained.evaluate("test", tested, on_pass=stop)
+                facts = {"accepted": trained.passes_gate(), "episodes": trained.episodes}
+                driver.conclude(folder, {"evaluation": asdict(evaluation), **facts})
+        return load_training(folder)
+
+
+def _finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) -> Path | None:
+    """Return a finished run that has the very result of this config, and say so; None if there is none, or none may count.
+
+    Code and policies of users may change under the same name, and CybORG is not ours: with these, everything is run again.
+    """
+    game = config.training.game if isinstance(config, SearchConfig) else config.game
+    if (
+        game.backend == "cyborg"
+        or not all(mixture.is_built_in for mixture in game.mixtures)
+        or getattr(config, "from_policy", None) is not None
+    ):
+        return None
+    folder = manifest.finished_like(name, config.model_dump(mode="json"))
+    if folder is not None and not quiet:
+        errors.note(f"{folder} has this answer; --again to repeat")
+    return folder
 
 
 def _in_words(update: rows.UpdateRow) -> str:
@@ -181,9 +174,6 @@ def _in_words(update: rows.UpdateRow) -> str:
     if update.contested_share is not None:
         parts.append(f"contested {100 * update.contested_share:.0f} %")
     return ", ".join([*parts, f"KL {update.approx_kl:.4f}"])
-
-
-# ---------------------------------------------------------------- search
 
 
 _MOST_PAGES = 12  # searches of a study that have a page each; of more, `fixfirst report` writes those that are wanted
@@ -230,7 +220,7 @@ def search(
     folder = layout.unused_folder(study.study_name(configs)) if out is None else arguments.check_path("out", out)
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
     if out is None and len(configs) == 1 and not again:
-        before = finished_before(study.study_name(configs), configs[0], quiet)
+        before = _finished_before(study.study_name(configs), configs[0], quiet)
         if before is not None:
             return SearchRun(study.open_search(before))
 
@@ -239,19 +229,10 @@ def search(
         say_where(folder, quiet)
         return begun
 
-    return run_study(configs, begin, execution, report=report, quiet=quiet, callback=callback)
+    return _run_study(configs, begin, execution, report=report, quiet=quiet, callback=callback)
 
 
-def resume_searches(
-    folder: Path, execution: Execution, cyborg: str | None = None, *, report: bool, quiet: bool
-) -> SearchRun | StudyRun:
-    """Go on with a search, or with all searches of a study that are not finished."""
-    found = study.open_study(folder, cyborg)
-    configs = [search.config for search in found.searches]
-    return run_study(configs, lambda: found, execution, report=report, quiet=quiet)
-
-
-def run_study(
+def _run_study(
     configs: Sequence[SearchConfig],
     make_study: Callable[[], study.Study],
     execution: Execution,
@@ -265,7 +246,7 @@ def run_study(
         check_trainable(each)
     machine_code.announce_compilation()
     compile_kernel()
-    with jobs.interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt, quiet=quiet)) as scheduler:
+    with jobs.interrupts() as interrupt, closing(_make_scheduler(execution, configs, interrupt, quiet=quiet)) as scheduler:
         begun = make_study()
 
         def follow(run: Path, used: int, number: int, update: rows.UpdateRow) -> None:
@@ -285,6 +266,25 @@ def run_study(
     return result
 
 
+def _make_scheduler(
+    execution: Execution, configs: Sequence[SearchConfig], interrupt: object, *, quiet: bool
+) -> jobs.Scheduler:
+    """Make the scheduler that was asked for, or the one that fits the machine and the jobs that searches have at a time."""
+    # Worlds of other backends have processes of their own: unless asked for, there are no workers beside them.
+    plain = all(config.training.game.backend == "simulator" for config in configs)
+    if execution.executor == "ray":
+        from fixfirst.adapters import ray, remote_jobs  # an extra
+
+        cpus, address = execution.cpus_per_trial or (1 if plain else 0), execution.ray_address or "local"
+        cluster = ray.RayScheduler(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt)
+        if not quiet:
+            errors.note(ray.who_reaches(address))
+        return remote_jobs.RemoteScheduler(cluster)
+    at_a_time = sum(config.side_by_side for config in configs)
+    workers = execution.workers or (min(jobs.available_cores(), at_a_time) if plain else 1)
+    return jobs.local_scheduler(workers, interrupt, own_processes=execution.executor == "process")
+
+
 def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
     """A page about each run, unless there are very many, and, if there are several, one about all of them.
 
@@ -302,9 +302,6 @@ def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
         result.report()
     except Exception as e:
         errors.note(f"no report ({str(e) or type(e).__name__}); try again with: {errors.command('report', result.folder)}")
-
-
-# ---------------------------------------------------------------- resume
 
 
 @arguments.checked()
@@ -336,9 +333,15 @@ def resume(
         errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:
-        return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)
+        parent, tested = _options(folder)
+        config = TrainConfig.resolve({"cyborg": checkout}, manifest.read_config(folder))
+        check_trainable(config)
+        machine_code.announce_compilation()
+        return _run(config, folder, _starting_weights(config, parent), execution.workers, tested, quiet)
     if kind == layout.Kind.LEAGUE:
         from fixfirst.api import league  # only leagues need it
 
         return league.resume_league(folder, quiet=quiet)
-    return resume_searches(folder, execution, checkout, report=report, quiet=quiet)
+    begun = study.open_study(folder, checkout)
+    configs = [search.config for search in begun.searches]
+    return _run_study(configs, lambda: begun, execution, report=report, quiet=quiet)

@@ -1,11 +1,8 @@
 """`ff.watch`: play episodes of a policy, choose the telling ones, and show them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
-from urllib.parse import urlencode
-
-import numpy as np
 
 from fixfirst.api.defenders import (
     PolicyLike,
@@ -17,20 +14,16 @@ from fixfirst.api.defenders import (
     settings_by_variant,
 )
 from fixfirst.api.evaluate import play_all
+from fixfirst.api.replays import EPISODES, describe
 from fixfirst.base import arguments, errors
 from fixfirst.play import evaluation, rollout
-from fixfirst.policy.trained import Policy
-from fixfirst.reporter import picture, replay as replays
+from fixfirst.reporter import picture, replay as replay_page
 from fixfirst.reporter.page import open_page as show_page
-from fixfirst.reporter.run import Run
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
 
 if TYPE_CHECKING:
     from fixfirst import typed
-
-MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
-_EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
 
 
 @arguments.checked()
@@ -51,7 +44,7 @@ def watch(
     path = page_path(policy, out)
     moving = None if gif is None else picture.check_gif(gif, policy)
     episodes = replay(policy, **options)
-    replays.write_replay(path, episodes)
+    replay_page.write_replay(path, episodes)
     if moving is not None:
         picture.write_gif(moving, episodes)
     if open_page:
@@ -91,58 +84,24 @@ def replay(
     changes = [rollout.Change(step, place) for place, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):
         raise errors.ConfigError("orders change one after the other: name the steps of --then in ascending order")
-    whom = [policy, *([] if beside is None else [beside])]
-    notes = [say, lambda text: None]  # about the first one only
-    firsts = [workflow, workflow if beside_workflow is None else beside_workflow]
-    defenders = []
-    for one, first, note in zip(whom, firsts, notes, strict=False):
-        orders = [order for _, order in later]
-        defenders.append(make_defender(one, first, greedy, orders, say=note, scenario=scenario))
-        scenario = defenders[0].scenario
-    home = settings_by_variant(defenders[:1], given, say)[0]
+    orders = [order for _, order in later]
+    first = make_defender(policy, workflow, greedy, orders, say=say, scenario=scenario)
+    (home,), defenders = settings_by_variant([first], given, say), [first]
     if beside is not None:
+        other = workflow if beside_workflow is None else beside_workflow
+        defenders.append(make_defender(beside, other, greedy, orders, say=lambda text: None, scenario=first.scenario))
         settings_by_variant(defenders[1:], home, say)  # says so if it was made for another
-    game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
-    count = _EPISODES[game.backend] if episodes is None else episodes
+    red = None if first.policy is None else first.policy.config.get("red_agent")  # as it was trained, unless given
+    usual = ({} if red is None else {"red_agent": red}) | ({"variant": None} if given.get("backend") == "cyborg" else {})
+    game, judging = game_and_judging({**usual, **home, "max_steps": steps})
+    count = EPISODES[game.backend] if episodes is None else episodes
     if number is not None:
         if number >= evaluation.MOST_KEPT:
             raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
-    numbers = replays.notable(*batches) if number is None else {"chosen": number}
-    documents: list[dict[str, Any]] = []
-    names = [defender.name for defender in defenders]
-    if len({*names}) < len(names):  # the same policy, told two orders
-        names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
-    for name, defender, batch in zip(names, defenders, batches, strict=True):
-        facts = {
-            "policy": name,
-            "red_agent": game.red_agent,
-            "backend": game.backend,
-            "steps": steps,
-            "seed": seed,
-            "greedy": greedy,
-            "rule": judging.rule,
-        }
-        document = replays.replay_document(batch, numbers, facts, judging, defender.spec, beside=bool(documents))
-        documents.append(document)
-    if beside is None:
-        return documents[0]
-    return documents[0] | {"beside": documents[1], "start": _parting(numbers, *batches)}
-
-
-def _parting(numbers: Mapping[str, int], first: evaluation.EpisodeBatch, second: evaluation.EpisodeBatch) -> str:
-    """Return the address of the turn from which on two players pay differently, in the episode that differs most."""
-    label = max(numbers, key=lambda name: abs(float(second.returns[numbers[name]] - first.returns[numbers[name]])))
-    number = numbers[label]
-    differ = np.flatnonzero(first.rollout.rewards10[:, number] != second.rollout.rewards10[:, number])
-    return urlencode({"e": label, "t": int(differ[0]) + 1 if len(differ) else 0})
-
-
-def _trained_against(policy: Policy | None, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the red agent a policy was trained against; CybORG's variant is what it is."""
-    red = None if policy is None else policy.config.get("red_agent")
-    return ({} if red is None else {"red_agent": red}) | ({"variant": None} if given.get("backend") == "cyborg" else {})
+    names, specs = [defender.name for defender in defenders], [defender.spec for defender in defenders]
+    return describe(names, specs, batches, game, judging, number=number, seed=seed, greedy=greedy)
 
 
 def _change(text: str, steps: int) -> tuple[int, str]:
@@ -164,48 +123,3 @@ def page_path(policy: PolicyLike, out: str | Path | None) -> Path:
         return Path(RunFiles.replay)
     path = Path(policy)
     return RunFiles(path if path.is_dir() else path.parent).replay
-
-
-def write_replays(folder: Path) -> None:
-    """Write a page with episodes for each order of a finished search, the best first and the worst one.
-
-    And one with the same episodes under two orders that differ in the swap that matters most.
-    """
-    run = Run(folder)
-    whom: list[tuple[str, Path, str | None]] = []  # name, policy, order
-    if run.answer is not None:
-        whom = [(order.workflow, folder, order.workflow) for order in run.answer.orders]
-    elif run.ranked_trials is not None:
-        places = {row.workflow: place for place, row in enumerate(run.ranked_trials.ranking.rows)}
-        accepted = [trial for trial in run.trials if trial.accepted and trial.policy is not None]
-        accepted.sort(key=lambda trial: places[run.workflow_of(trial)])
-        whom = [(f"trial {trial.id}", RunFiles(folder).trial(trial.id), None) for trial in accepted]
-    if len(whom) > MOST_REPLAYS:
-        whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
-    for name, policy, order in whom:
-        replays.write_replay(_replay_path(folder, name), replay(policy, workflow=order))
-    _write_why(run)
-
-
-def write_missing_why(folder: Path) -> None:
-    """Write the page with the same episodes under two orders of a finished search, if its report has none to link to."""
-    if not RunFiles(folder).replay_of(layout.WHY_PAGE).exists():
-        _write_why(Run(folder))
-
-
-def _write_why(run: Run) -> None:
-    pair = None if run.answer is None else run.answer.telling_orders
-    if pair is not None:
-        (good, bad), folder = pair, run.folder
-        replays.write_replay(
-            _replay_path(folder, layout.WHY_PAGE), replay(folder, workflow=good, beside=folder, beside_workflow=bad)
-        )
-
-
-def _replay_path(folder: Path, name: str) -> Path:
-    """Return the page of a run with this name, in a folder that is there."""
-    page = RunFiles(folder).replay_of(name)
-    if page.parent.is_symlink():
-        raise errors.RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
-    page.parent.mkdir(exist_ok=True)
-    return page

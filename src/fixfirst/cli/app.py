@@ -1,18 +1,19 @@
-"""The app: its commands, each of which is imported when it is asked for, and the flags that they share."""
+"""The app: its commands, each of which is imported when it is asked for; the flags that they share; what is misused."""
 
 import ast
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, CycloptsError, Group, Parameter, Token
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter, Token, UnusedCliTokensError
 
 from fixfirst import __version__
 from fixfirst.base import errors
-from fixfirst.cli import COMMANDS, misuse
+from fixfirst.cli import COMMANDS
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from fixfirst.base import tables
 
 BRIEF = ("search", "train")  # their --help shows what people use, --help-all the rest
+_FLAGS = {  # settings whose flag has another name
+    "max_steps": "--steps",
+    "from_policy": "--from",
+    "train_episodes": "--exploit-episodes",
+    "starts": "--exploit-starts",
+}
 
 
 class _Rare:
@@ -126,17 +133,17 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2))
 
 
-def _docstring(name: str) -> str | None:
-    """Return a command's own words, read and not imported: `fixfirst --help` waits for no command's libraries."""
-    tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_bytes())
-    return next(ast.get_docstring(f) for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == f"{name}_command")
-
-
-for _rank, _name in enumerate(COMMANDS):
+_WORDS = {  # the commands' own, read and not imported: `fixfirst --help` waits for no command's libraries
+    node.name: ast.get_docstring(node)
+    for file in {*COMMANDS.values()}
+    for node in ast.parse(Path(__file__).with_name(f"{file}.py").read_bytes()).body
+    if isinstance(node, ast.FunctionDef)
+}
+for _rank, (_name, _file) in enumerate(COMMANDS.items()):
     app.command(
-        f"fixfirst.cli.{_name}:{_name}_command",
+        f"fixfirst.cli.{_file}:{_name}_command",
         name=_name,
-        help=_docstring(_name),
+        help=_WORDS[f"{_name}_command"],
         sort_key=_rank,
         default_parameter=Parameter(show_default=default_in_words),
     )
@@ -151,8 +158,43 @@ def call(arguments: list[str]) -> object:
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as e:
-        raise errors.ConfigError(misuse.explain(e)) from e
+        raise errors.ConfigError(_explain(e)) from e
     if brief and {"--help", "-h"} & {*words}:
         flags = [argument for argument in app[command].assemble_argument_collection() if argument.show]
         print(f"--help-all shows all {len(flags)}")
     return result
+
+
+def flag(name: str) -> str:
+    """Return a setting as it is typed."""
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
+def refuse(mode: str, names: Iterable[str]) -> None:
+    """Raise if settings were given, by these names, that do not go with a mode of the command."""
+    for name in names:
+        raise errors.ConfigError(f"{flag(name)} does not go with {mode}")
+
+
+def _explain(error: CycloptsError) -> str:
+    """Return what is wrong with a command line."""
+    command = " ".join(error.command_chain or ())
+    hint = f"see fixfirst {command} --help"
+    if command and isinstance(error, UnusedCliTokensError):
+        extra = ", ".join(map(repr, error.unused_tokens or ()))
+        if command == "evaluate":
+            return f"evaluate plays one policy, got also {extra}; to set two side by side: fixfirst compare A B"
+        return f"{command} does not know what to do with {extra}: its settings are flags, {hint}"
+    if command and isinstance(error, MissingArgumentError) and error.argument is not None:
+        return f"{command} needs {error.argument.name}, {hint}"
+    return str(error)
+
+
+def as_typed(message: str, words: list[str]) -> str:
+    """Return a message with the flag in place of the setting it begins with, if that was used: n_envs is --n-envs."""
+    name = re.match(r"\w+", message)
+    if name is None:
+        return message
+    typed = {word.split("=")[0] for word in words if word.startswith("--")}
+    flags = (f"--{name[0].replace('_', '-')}", flag(name[0]))
+    return next((flag for flag in flags if flag in typed), name[0]) + message[name.end() :]

@@ -31,11 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except errors.FixfirstError as e:
-        from fixfirst.cli import misuse
+        from fixfirst.cli import app
 
         for note in getattr(e, "__notes__", ()):  # the traceback of a worker process
             print(note, file=sys.stderr)
-        errors.note(misuse.as_typed(str(e), words))
+        errors.note(app.as_typed(str(e), words))
     except (BrokenPipeError, SystemExit) as e:  # whoever reads our output has seen enough
         if isinstance(e, SystemExit) and not isinstance(e.__context__, BrokenPipeError):  # Rich makes one of it
             raise

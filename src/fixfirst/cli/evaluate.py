@@ -1,4 +1,7 @@
-"""`fixfirst evaluate`: a policy on held-out episodes; on the leaderboard; in both worlds; against attackers that learn."""
+"""`fixfirst evaluate`: a policy on held-out episodes; on the leaderboard; in both worlds; against attackers that learn.
+
+`fixfirst compare`: two policies in the same episodes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,9 +12,8 @@ from cyclopts import Parameter, Token
 from fixfirst.api import attackers, evaluate
 from fixfirst.api.defenders import PolicyLike
 from fixfirst.base import errors
-from fixfirst.cli import misuse
-from fixfirst.cli.app import Json, Quiet, Switch, TableFiles, Tables, Whole, as_whole, print_json
-from fixfirst.cli.flags import GameFlagsButBackend, JudgingFlags, JudgingSettings, OrderFlag, given
+from fixfirst.cli.app import Json, Quiet, Switch, TableFiles, Tables, Whole, as_whole, flag, print_json, refuse
+from fixfirst.cli.flags import GameFlags, GameFlagsButBackend, GameSettings, JudgingFlags, JudgingSettings, OrderFlag, given
 from fixfirst.cli.own_agents import named_agent
 from fixfirst.play import evaluation
 from fixfirst.reporter import results, screen
@@ -24,24 +26,19 @@ def _lengths(kind: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
     return tuple(sorted(as_whole(part) for token in tokens for part in token.value.split(",")))
 
 
-def _unless_given(words: object) -> Any:
-    """Return how help shows the default of a flag that is left to whoever evaluates."""
-    return lambda _: ",".join(map(str, words)) if isinstance(words, tuple) else words
-
-
 @dataclass(frozen=True)
 class Played:
     """What is played, by the names that `ff.evaluate` has for it."""
 
     workflow: OrderFlag = None
-    greedy: Annotated[bool | None, Parameter(show_default=_unless_given("no; with --exploit, mostly"))] = None
+    greedy: Annotated[bool | None, Parameter(show_default="no; with --exploit, mostly")] = None
     """The most probable action instead of a drawn one. With --exploit unless --no-greedy is given, or the policy comes
     from a league, such as guardian: it has learned to draw."""
-    red_agent: Annotated[str | None, Parameter(show_default=_unless_given(evaluation.PROTOCOL_REDS))] = None
+    red_agent: Annotated[str | None, Parameter(show_default=",".join(evaluation.PROTOCOL_REDS))] = None
     """Only these, separated by commas."""
     steps: Annotated[
         tuple[int, ...] | None,
-        Parameter(converter=_lengths, negative="", show_default=_unless_given(evaluation.PROTOCOL_STEPS)),
+        Parameter(converter=_lengths, negative="", show_default=",".join(map(str, evaluation.PROTOCOL_STEPS))),
     ] = None
     """Only these lengths, separated by commas."""
     episodes: Whole = 1_000
@@ -54,14 +51,14 @@ class Played:
 class BestResponse:
     """Flags about attackers that learn, by the names that `ff.exploit` has for them."""
 
-    picky: Annotated[bool | None, Parameter(negative="", show_default=_unless_given("no"))] = None
+    picky: Annotated[bool | None, Parameter(negative="", show_default="no")] = None
     """With --exploit: the attacker names its exploit instead of leaving it to the draw."""
     starts: Annotated[str | None, Parameter(name="--exploit-starts")] = None
     """With --exploit: where trainings of red begin, separated by commas: scratch, last (what was found before), or
     attackers by name or path. Unless given: scratch, base-attacker, noise, two-fronts, and last if there is one."""
-    train_episodes: Annotated[
-        Whole | None, Parameter(name="--exploit-episodes", show_default=_unless_given(f"{attackers.EPISODES:,}"))
-    ] = None
+    train_episodes: Annotated[Whole | None, Parameter(name="--exploit-episodes", show_default=f"{attackers.EPISODES:,}")] = (
+        None
+    )
     """With --exploit: how many episodes red learns on from each start."""
 
 
@@ -107,13 +104,13 @@ def evaluate_command(
     settings = given(played) | given(game) | given(judging) | {"quiet": quiet, "say": errors.note}
     if exploit:
         modes = {"leaderboard": as_leaderboard, "backend": backend != "simulator", "red_agent": played.red_agent} | files
-        misuse.refuse("--exploit", (name for name, value in modes.items() if value))
+        refuse("--exploit", (name for name, value in modes.items() if value))
         _exploit(agent, red, settings, as_json)
         return
     if red:
-        raise errors.ConfigError(f"{misuse.flag(next(iter(red)))} goes with --exploit")
+        raise errors.ConfigError(f"{flag(next(iter(red)))} goes with --exploit")
     if backend == "both":
-        misuse.refuse("--backend both", ["leaderboard"] if as_leaderboard else files)
+        refuse("--backend both", ["leaderboard"] if as_leaderboard else files)
         _compare_worlds(agent, settings, margin, as_json)
         return
     settings["backend"] = backend
@@ -160,3 +157,62 @@ def _compare_worlds(agent: PolicyLike, settings: dict[str, Any], margin: float, 
         print_json([{"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(gap)} for a, b, gap in pairs])
     else:
         results.print_both_worlds(ours, theirs, margin)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is played, by the names that `ff.compare` has for it."""
+
+    workflow: OrderFlag = None
+    greedy: bool = False
+    """The most probable action instead of a drawn one."""
+    red_agent: str = "b_line,meander"
+    """Only these, separated by commas."""
+    steps: Whole | None = None
+    """Length of an episode; default: 100, or that of the scenario's own reward."""
+    episodes: Whole = 2_000
+    """How many against each red agent."""
+    seed: Whole = 0
+    """Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`."""
+
+
+def compare_command(
+    first: str,
+    second: str,
+    /,
+    *,
+    played: Annotated[Compared, Parameter(name="*")] = Compared(),
+    game: GameSettings = GameFlags(),
+    tables: Tables = TableFiles(),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Are two policies different, and by how much? Both play the same held-out episodes, against each red agent.
+
+    What is compared is the difference within an episode, in which both meet the same luck: far fewer episodes tell two
+    policies apart than two evaluations would need. The worst episodes of each are named.
+
+    Parameters
+    ----------
+    first
+        A run, a policy folder, champion, a baseline, an ONNX file, or your own agent, as in `fixfirst evaluate`.
+    second
+        Another one.
+    """
+    tables.check(first, second)
+    settings = given(played) | given(game)
+    rows = evaluate.compare(named_agent(first), named_agent(second), **settings, quiet=quiet, say=errors.note)
+    tables.write(rows)
+    if as_json:
+        print_json([asdict(row) | {"different": row.different} for row in rows])
+    else:
+        results.print_comparison(rows, first, second, _flags_of_watch(settings))
+
+
+def _flags_of_watch(settings: dict[str, Any]) -> list[str]:
+    """Return the flags with which `fixfirst watch` plays the same episodes, but for red agent and variant."""
+    flags: list[str] = []
+    for name, value in settings.items():
+        if value and name not in ("red_agent", "variant", "episodes"):
+            flags += [flag(name), *([] if value is True else [str(value)])]
+    return flags

@@ -5,20 +5,26 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.table import Table
-from rich.text import Text
-
 from fixfirst import __version__
 from fixfirst.base import errors
-from fixfirst.base.tables import duration
+from fixfirst.base.tables import NONE, Column, Table, duration
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter import screen
 from fixfirst.reporter.run_list import RunSummary, summarise_runs
-from fixfirst.runs import layout, rows, sessions
+from fixfirst.runs import layout
+from fixfirst.runs.rows import Outcome
 
-_COLOURS: dict[str, str] = {rows.Outcome.FINISHED: "green", sessions.RUNNING: "cyan", rows.Outcome.INTERRUPTED: "yellow"}
-_WIDE, LONGEST_WORD = 110, 10
-_MOST_LETTERS = 300  # of a cell
+_COLUMNS = (
+    Column("folder", "run", str),
+    Column("kind", "kind"),
+    Column("red_agent", "red agent"),
+    Column("status", "status"),
+    Column("mean", "return"),
+    Column("seconds", "time", lambda seconds: NONE if seconds is None else duration(seconds)),
+    Column("created", "begun (UTC)", lambda time: time[:16].replace("T", " ")),
+    Column("workflow", "best order, or the one trained"),
+)
+_WIDE, _FIRST = 110, (0, 3, 4, 7)  # characters in which all columns have room, and those that matter where they have none
 
 
 def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> None:
@@ -37,8 +43,9 @@ def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> Non
     elif not runs:
         screen.print_lines(f"no runs in {folder}; begin with: fixfirst search")
     else:
-        console = screen.results()
-        console.print(runs_table(runs, console.width))
+        rows = tuple(tuple(vars(run).values()) for run in runs)
+        columns = _COLUMNS if screen.results().width >= _WIDE else [_COLUMNS[number] for number in _FIRST]
+        screen.show(Table(tuple(vars(runs[0])), rows, tuple(columns)))
 
 
 def welcome() -> None:
@@ -56,33 +63,6 @@ def welcome() -> None:
     screen.print_lines(*lines)
 
 
-def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
-    """Build a row per run, in the order given; with less room, fewer columns, and nothing is broken inside a word."""
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    left = ("run", "kind", "red agent", "status") if width >= _WIDE else ("run", "status")
-    right = ("return", "time", "begun (UTC)") if width >= _WIDE else ("return",)
-    fits = max(len(str(run.folder)) for run in runs) <= width // 2  # else paths are folded
-    for name in left:
-        table.add_column(name, overflow="fold", no_wrap=name == "run" and fits, min_width=len(rows.Outcome.INTERRUPTED))
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("best order, or the one trained", overflow="fold", min_width=LONGEST_WORD)
-    for run in runs:
-        cells = {
-            "run": str(run.folder),
-            "kind": run.kind,
-            "red agent": run.red_agent or "",
-            "status": run.status,
-            "return": "" if run.mean is None else f"{run.mean:.2f}",
-            "time": "" if run.seconds is None else duration(run.seconds),
-            "begun (UTC)": run.created[:16].replace("T", " "),
-        }
-        texts = [*(cells[column] for column in (*left, *right)), run.workflow or ""]
-        plain = (errors.printable(text[:_MOST_LETTERS]) for text in texts)  # whatever the files hold
-        table.add_row(*(Text(text, _COLOURS.get(text, "")) for text in plain))
-    return table
-
-
 def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
     """Return what to type next, and why. Runs newest first."""
     if not runs:
@@ -91,7 +71,7 @@ def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
         return [("fixfirst search --total-episodes 30000", first), full]
     latest, folder = runs[0], errors.printable(str(runs[0].folder))
     steps = []
-    if latest.status == rows.Outcome.INTERRUPTED:
+    if latest.status == Outcome.INTERRUPTED:
         steps.append((f"{errors.command('resume', folder)}", "go on where it stopped"))
     if latest.kind == layout.Kind.SEARCH:
         steps.append((f"{errors.command('report', folder)}", "all results as one page"))

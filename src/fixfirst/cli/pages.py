@@ -1,16 +1,23 @@
-"""`fixfirst watch`: a defender at work."""
+"""`fixfirst watch`: a defender at work; `fixfirst report`: a run, or several, as one page."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from fixfirst.base import errors
-from fixfirst.cli.app import Json, Switch, Whole, say
+from fixfirst.cli.app import Json, Switch, Whole, print_json, say
 from fixfirst.cli.flags import GameFlags, GameSettings, JudgingFlags, JudgingSettings, OrderFlag, given
 from fixfirst.cli.own_agents import named_agent
+from fixfirst.reporter import report
+from fixfirst.reporter.page import open_page
+from fixfirst.runs.layout import RunFiles
+
+FOLLOW_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,6 @@ def watch_command(
     """
     from fixfirst.api import watch  # --help need not wait for it
     from fixfirst.reporter import picture, replay, screen
-    from fixfirst.reporter.page import open_page
 
     if gif is not None:
         picture.check_gif(gif, policy)
@@ -92,3 +98,71 @@ def watch_command(
     screen.print_lines(*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"]))
     if open_it:
         open_page(path)
+
+
+def report_command(
+    runs: Annotated[list[Path], Parameter(negative="")],
+    /,
+    *,
+    out: Path | None = None,
+    figures: Path | None = None,
+    form: Annotated[report.Format, Parameter(name="--format")] = "html",
+    replays: Switch = False,
+    follow: Switch = False,
+    open_it: Annotated[Switch, Parameter(name="--open")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make one page of a run: the answer with its uncertainty, figures, settings. Several runs are compared.
+
+    Needs only the run directories; what is missing in them, the report says.
+
+    Parameters
+    ----------
+    runs
+        Run directories of `search` or `train`, or folders that hold some.
+    out
+        Where to write (RUN/report.html, of a study STUDY/report.html; of several runs: report.html).
+    figures
+        Also write every figure to this folder: SVG, PNG, and CSV with its numbers.
+    form
+        html: one page that needs no network; md: Markdown, with pictures if --figures is given.
+    replays
+        First play episodes of each order's defender, for the marks in the figures to link to; a search does so by itself.
+    follow
+        Write it again every few seconds until the run ends; an open page refreshes itself.
+    open_it
+        Show it in the browser.
+    """
+    from fixfirst.api import replays as pages  # --help need not wait for it
+
+    if replays:
+        for run in runs:
+            pages.write_replays(run)
+    elif out is None and len(runs) == 1 and RunFiles(runs[0]).answer.is_file():
+        with suppress(errors.FixfirstError, OSError):  # the report says what is wrong with the run, and how to get the page
+            pages.write_replays(runs[0], missing=True)
+    written = report.report(runs, out, figures=figures, form=form)
+    while follow and written.document.running:
+        if open_it:
+            open_page(written.path)
+            open_it = False
+        sleep(FOLLOW_S)
+        written = report.report(runs, out, figures=figures, form=form)
+    document = written.document
+    if as_json:
+        print_json(
+            {
+                "report": str(written.path),
+                "figures": [str(path) for path in written.figures],
+                "runs": [str(path) for path in written.runs],
+                "headline": " > ".join(document.headline),
+                "answer": document.answer,
+                "missing": document.missing,
+            }
+        )
+    else:
+        for text in document.missing:
+            print(f"missing: {text}")
+        print(errors.printable(str(written.path)))
+    if open_it:
+        open_page(written.path)
