@@ -39,11 +39,8 @@ assert OrderGP(orders, np.array([1.0, 2.0]), np.array([0.1, 0.1])).predict(order
 """
 
 
-def test_the_core_needs_neither_pytorch_nor_what_rests_on_it_nor_scipy():
+def test_the_core_needs_neither_pytorch_nor_what_rests_on_it_nor_scipy_and_none_is_a_dependency():
     assert subprocess.run([sys.executable, "-c", THE_CORE_ALONE]).returncode == 0
-
-
-def test_neither_is_a_dependency_of_the_core():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
     assert not named & {"torch", "gpytorch", "botorch", "stable-baselines3", "ray", "scipy", "tensorboard"}
@@ -61,38 +58,33 @@ KINDS = {
 }
 
 
-def test_public_names_are_sorted_and_all_of_a_known_kind():
+def test_public_names_are_sorted_all_of_a_known_kind_and_the_same_for_type_checkers():
     assert sorted(ff.__all__) == ff.__all__ == sorted(" ".join(KINDS.values()).split())
     assert set(ff.__all__) <= set(dir(ff))
-
-
-def test_type_checkers_read_the_same_public_names():
     tree = ast.parse((SOURCE / "__init__.pyi").read_text())
     stub = {alias.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert stub == {name: f"fixfirst.{module}" for module, names in ff.PUBLIC.items() for name in names.split()}
 
 
-def test_public_names_are_what_their_kind_says_also_on_second_use():
+def test_public_names_are_what_their_kind_says_also_on_second_use_and_can_be_pickled():
+    are = {
+        "functions": inspect.isfunction,
+        "environments": lambda value: issubclass(value, gym.Env | gym.vector.VectorEnv),
+        "values": inspect.isclass,
+        "built-in values": lambda value: isinstance(value, ff.Scenario),
+        "errors": lambda value: issubclass(value, ff.FixfirstError | KeyboardInterrupt),
+    }
     for _ in range(2):
-        for name in KINDS["functions"].split():
-            assert inspect.isfunction(getattr(ff, name)) and getattr(ff, name).__doc__, name
-            __import__("fixfirst.cli")  # whatever else is imported, a function is not hidden by a module
-        for name in KINDS["environments"].split():
-            assert issubclass(getattr(ff, name), gym.Env | gym.vector.VectorEnv), name
-        for name in KINDS["values"].split():
-            assert inspect.isclass(getattr(ff, name)) and getattr(ff, name).__doc__, name
-        for name in KINDS["errors"].split():
-            assert issubclass(getattr(ff, name), ff.FixfirstError | KeyboardInterrupt), name
+        for kind, names in KINDS.items():
+            for name in names.split():
+                value = getattr(ff, name)
+                assert are[kind](value) and value.__doc__ and pickle.loads(pickle.dumps(value)) is value, name
+        __import__("fixfirst.cli")  # whatever else is imported, a function is not hidden by a module
 
 
 def test_no_module_of_the_house_hides_a_public_name():
     """A file of a room may have the name of its verb: whoever imports it asks the room, not the package, for it."""
     assert not {path.stem for path in SOURCE.iterdir()} & set(ff.__all__)
-
-
-def test_everything_public_can_be_pickled_by_name():
-    for name in ff.__all__:
-        assert pickle.loads(pickle.dumps(getattr(ff, name))) is getattr(ff, name)
 
 
 def test_the_documents_name_only_functions_that_exist():

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from small import SMALL_VARIABLES
 
 import fixfirst as ff
@@ -18,24 +17,6 @@ for name in ("F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"):
     delattr(fcntl, name)
 del os.sched_getaffinity
 """
-
-
-@pytest.fixture
-def on_macos(tmp_path):
-    """Runs a program in a folder on a system without some names."""
-
-    def run(code, *arguments):
-        (tmp_path / "sitecustomize.py").write_text(MACOS)
-        source = str(Path(ff.__file__).parent.parent)
-        variables = os.environ | SMALL_VARIABLES | {"PYTHONPATH": os.pathsep.join([str(tmp_path), source])}
-        command = [sys.executable, "-c", code, *arguments]
-        ran = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
-
-    return run
-
-
 MAIN = """
 import sys
 from fixfirst.cli import main
@@ -46,9 +27,18 @@ if __name__ == "__main__":  # worker processes import this file again
 """
 
 
-def test_simulator_training_and_search_need_no_linux(on_macos):
+def test_simulator_training_and_search_need_no_linux(tmp_path):
     """Two worker processes, a page, a policy; a run that is finished is told from one that goes on."""
+    (tmp_path / "sitecustomize.py").write_text(MACOS)
+    path = os.pathsep.join([str(tmp_path), str(Path(ff.__file__).parent.parent)])
     commands = ["search --workers 2 --out found --quiet", "train --workflow none --out trained --quiet", "runs ."]
-    said = on_macos(MAIN, *commands, "evaluate found --episodes 4 --quiet")
-    _, _, runs, evaluated, _ = re.split(r"^end of .*\n", said, flags=re.M)
+    ran = subprocess.run(
+        [sys.executable, "-c", MAIN, *commands, "evaluate found --episodes 4 --quiet"],
+        cwd=tmp_path,
+        env=os.environ | SMALL_VARIABLES | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    _, _, runs, evaluated, _ = re.split(r"^end of .*\n", ran.stdout, flags=re.M)
     assert runs.count("finished") == 2 and "running" not in runs and "b_line" in evaluated

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from approved import approve
 from fake_search import ORDERS, FakeSearch, shared_search, trial
 from rich.console import Console
 from run_folder import update_row
@@ -25,11 +26,19 @@ def test_a_sparkline_shows_each_value_or_the_mean_of_its_share_and_a_terrible_st
     assert sparkline([-900, -26, -20, -20, -14]) == "▁▅▆▆█"
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The time, as told to whatever shows progress; it stands still unless moved."""
+    now = SimpleNamespace(s=1000.0)
+    monkeypatch.setattr(live.time, "monotonic", lambda: now.s)
+    return now
+
+
 def update(episodes):
     return update_row(episodes=episodes, env_reward=-90.0)
 
 
-def watch(searches, *, quiet=False):
+def separate(searches, *, quiet=False):
     """Each search has a warm-up, is asked for an order, complains, and records a trial."""
     with SearchView(several=len(searches) > 1, quiet=quiet) as view:
         for search in searches:
@@ -44,39 +53,48 @@ def watch(searches, *, quiet=False):
             view.recorded(search, search.trials[-1])
 
 
-def lines(capsys):
-    """What is on stderr."""
-    return [line.removeprefix("fixfirst: ") for line in capsys.readouterr().err.splitlines()]
+def training(clock):
+    progress = ProgressLine(10_000)
+    for seconds, episodes in ((60, 1_000), (5, 2_000), (5, 3_000)):
+        clock.s += seconds
+        progress.show(episodes, "return -90.0")
 
 
-def test_searches_tell_every_choice_complaint_and_trial_and_how_much_of_all_budgets_is_used(capsys):
-    chosen = f"trial 0: {ORDERS[0]} (expects -14.0 ± 1.0, so at best -12.0)"
-    gone = "trial 0: its worker is gone; trying again"
-    recorded = "trial 0: accepted, return -14.00 ± 0.10, compliance 98.0 %, 10 episodes"
-    watch([FakeSearch([])])
-    assert lines(capsys) == [chosen, gone, f"110/1,000 episodes | {recorded}"]
-    watch([FakeSearch([], seed, Path(f"runs/study/b_line-{seed}")) for seed in (3, 4)])
-    first = [f"b_line-3: {chosen}", f"b_line-3: {gone}", f"110/2,000 episodes | b_line-3: {recorded}"]
-    assert lines(capsys) == [
-        *first,
-        f"b_line-4: {chosen}",
-        f"b_line-4: {gone}",
-        f"220/2,000 episodes | b_line-4: {recorded}",
-    ]
+def shared(clock):
+    view, search = SearchView(), shared_search()
+    view.begin(search)
+    for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
+        clock.s += seconds
+        view.progress(search, 0, update(episodes))
 
 
-def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
-    watch([FakeSearch([trial(0, -14.0)])], quiet=True)
-    going_on = "going on after 1 trial, 110 of 1,000 episodes used"
-    assert lines(capsys) == [going_on, "trial 1: its worker is gone; trying again"]
+def cross_play(clock):
+    view, search = SearchView(), shared_search()
+    view.begin(search)
+    view.measuring(search, "measuring 24 orders", 72)
+    for seconds, orders in ((0, 1), (6, 13), (6, 25)):
+        clock.s += seconds
+        view.progress(search, 1, Measured(orders))
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """The time, as told to whatever shows progress; it stands still unless moved."""
-    now = SimpleNamespace(s=1000.0)
-    monkeypatch.setattr(live.time, "monotonic", lambda: now.s)
-    return now
+def test_what_is_said_while_runs_go_on_is_what_was_approved(clock, capsys):
+    """Every choice, complaint and trial is told, and how much of all budgets is used; quiet leaves complaints, and where a
+    search goes on. Nothing is said of the pace before the first report: 50 episodes after a minute of compiling are no
+    reason to announce a day and a half. Of cross-play, 24 orders of three trainings, the first 12 s say two a second.
+    """
+    two = [FakeSearch([], seed, Path(f"runs/study/b_line-{seed}")) for seed in (3, 4)]
+    said = []
+    for name, story in {
+        "a search": lambda: separate([FakeSearch([])]),
+        "two": lambda: separate(two),
+        "quiet, and resumed": lambda: separate([FakeSearch([trial(0, -14.0)])], quiet=True),
+        "a training": lambda: training(clock),
+        "one network": lambda: shared(clock),
+        "cross-play": lambda: cross_play(clock),
+    }.items():
+        story()
+        said += [f"=== {name}", *(line.removeprefix("fixfirst: ") for line in capsys.readouterr().err.splitlines())]
+    approve("progress.txt", "\n".join(said) + "\n")
 
 
 @pytest.fixture
@@ -119,35 +137,3 @@ def test_a_live_picture_is_as_wide_as_the_terminal_and_tells_the_time_left(clock
     bar, curve = picture(progress)
     assert re.fullmatch("━+ +2,000/10,000, 40 s left", bar) and len(bar) == 60
     assert curve == "▁▁ return -90.0"
-
-
-def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):
-    progress = ProgressLine(10_000)
-    for seconds, episodes in ((60, 1_000), (5, 2_000), (5, 3_000)):
-        clock.s += seconds
-        progress.show(episodes, "return -90.0")
-    facts = ("1,000/10,000 episodes", "2,000/10,000 episodes, 200/s, 40 s left", "3,000/10,000 episodes, 200/s, 35 s left")
-    assert lines(capsys) == [f"{fact} | return -90.0" for fact in facts]
-
-
-def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_does_not_count(clock, capsys):
-    """50 episodes after a minute of compiling are no reason to announce a day and a half."""
-    view, search = SearchView(), shared_search()
-    view.begin(search)
-    for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
-        clock.s += seconds
-        view.progress(search, 0, update(episodes))
-    facts = ("50/100,000 episodes", "11,050/100,000 episodes, 1,000/s, 1 min 29 s left")
-    assert lines(capsys) == [f"{fact} | learning to defend, no order yet" for fact in facts]
-
-
-def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
-    """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
-    view, search = SearchView(), shared_search()
-    view.begin(search)
-    view.measuring(search, "measuring 24 orders", 72)
-    for seconds, orders in ((0, 1), (6, 13), (6, 25)):
-        clock.s += seconds
-        view.progress(search, 1, Measured(orders))
-    last = "0/100,000 episodes | measuring 24 orders, 25 of 72 done, 24 s left"
-    assert lines(capsys) == ["measuring 24 orders", last]

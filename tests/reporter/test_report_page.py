@@ -4,12 +4,11 @@ import re
 import shutil
 
 import pytest
-from run_folder import LOST, TRIALS, write_search, write_session, write_training
+from run_folder import LOST, TRIALS, write_search, write_training
 
 from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.report import report
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.sessions import locked
 from fixfirst.stats.across_seeds import read_trials
 
 
@@ -173,12 +172,3 @@ def test_a_mark_links_to_its_replay_once_there_is_one(visit, folder, tmp_path):
     page.mouse.click(*first_mark(page, "ranking"))
     link = tmp_path / page.get_attribute("#card a", "href")
     assert link.resolve().parent == (copy / "replays").resolve() and link.exists()
-
-
-def test_a_running_search_has_a_page_that_looks_for_news(tmp_path):
-    folder = write_search(tmp_path / "run")
-    write_session(folder, 1.0, outcome="interrupted")
-    with locked(folder):
-        text = report([folder]).path.read_text()
-    assert '<meta http-equiv="refresh" content="10">' in text and "still running" in text
-    assert "refresh" not in report([folder]).path.read_text().split("<style>")[0]
