@@ -133,5 +133,5 @@ def test_what_is_not_as_when_a_run_was_begun_is_named(tmp_path):
 
 
 def test_reading_a_finished_run_asks_for_no_lock(trained, monkeypatch):
-    monkeypatch.setattr("fixfirst.base.locks.is_taken", lambda descriptor: 1 / 0)
+    monkeypatch.setattr("fixfirst.base.files.is_taken", lambda descriptor: 1 / 0)
     assert Run(trained).status == status(trained) == "finished"

@@ -46,7 +46,7 @@ ff.search(separate=True, total_episodes=1_200, warmup_episodes=400, max_episodes
 BITS = """
 import itertools, sys
 import numpy as np
-from fixfirst.base.ieee import exp, log
+from fixfirst.searcher.ieee import exp, log
 from fixfirst.searcher.gp import OrderGP
 rng = np.random.default_rng(0)
 orders = rng.permutation(list(itertools.permutations(range(5))))

@@ -1,1 +1,1 @@
-"""What all rooms need and none owns: errors, checks, files, locks, machine code, IEEE mathematics, statistics, jobs."""
+"""What all rooms need and none owns: errors, checks, files, locks, machine code, statistics, jobs."""

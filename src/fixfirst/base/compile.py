@@ -32,7 +32,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.base.locks import lock
+from fixfirst.base.files import lock
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -40,8 +40,7 @@ PACKAGE = Path(__file__).parent.parent
 # of that room and of the rooms before it, so that an edit in a late room leaves that of the early ones valid.
 SOURCES = (
     "base/compile.py",
-    "base/calls.py",
-    "base/ieee.py",
+    "game/calls.py",
     "game/parts.py",
     "game/scenario.py",
     "game/tables.py",
@@ -63,6 +62,7 @@ SOURCES = (
     "policy/compiled_loop.py",
     "policy/gradient.py",
     "learner/batch.py",
+    "searcher/ieee.py",
     "searcher/gp.py",
 )
 ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))

@@ -1,23 +1,27 @@
-"""Reading and writing files, with bounds and checksums.
+"""Reading, writing and locking files, with bounds and checksums.
 
 A JSON document of ours carries a checksum of all it says; what fits it is believed. What comes from elsewhere is read
 strictly: regular files of a bounded size, UTF-8.
 
 What the system refuses is an OSError, what makes no sense a ValueError; whoever asks adds what the file should have been.
 A file is written beside its place as `.NAME.PROCESS.tmp`, then put there: a crash leaves either the old or the new one.
+Locks belong to an open file and go with the process, however it ends. Linux's own can be asked for without being taken.
 """
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import re
 import stat
+import struct
 import tomllib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 MB = 2**20
 LARGEST_FILE = 64 * MB  # arrays: a checkpoint of the widest networks has one
@@ -25,6 +29,8 @@ LARGEST_DOCUMENT = 8 * MB  # JSON: those of a run have some kilobytes
 LARGEST_SETTINGS = MB  # TOML, which takes a second per megabyte
 
 CHECKSUM = "document_sha256"
+_FLOCK = "hhqqi"  # `struct flock`: kind, whence, start, length, process; all zero but the kind means the whole file
+_CAN_ASK = hasattr(fcntl, "F_OFD_GETLK")
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
 
 
@@ -64,22 +70,21 @@ def read_json(path: Path) -> Any:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the document of a TOML file."""
-    return parse_toml(read_file(path, LARGEST_SETTINGS))
-
-
-def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return a TOML document."""
-    return _parse(lambda: tomllib.loads(data.decode()))
+    text = read_file(path, LARGEST_SETTINGS).decode()
+    with _depth_bounded():
+        return tomllib.loads(text)
 
 
 def parse_json(data: bytes) -> Any:
     """Return a JSON document."""
-    return _parse(lambda: json.loads(data))
+    with _depth_bounded():
+        return json.loads(data)
 
 
-def _parse(read: Callable[[], Any]) -> Any:
+@contextmanager
+def _depth_bounded() -> Iterator[None]:
     try:
-        return read()
+        yield
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -179,3 +184,25 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     return process != os.getpid()
+
+
+def lock(file: int | IO[Any], *, wait: bool = False) -> None:
+    """Take the lock of an open file, or raise BlockingIOError if somebody has it and we do not wait."""
+    if _CAN_ASK:
+        how = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
+        fcntl.fcntl(file, how, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def is_taken(descriptor: int) -> bool:
+    """Has somebody taken the lock? On Linux only asked, elsewhere found out by taking it for a moment."""
+    if _CAN_ASK:
+        wanted = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        in_the_way, *_ = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, wanted))
+        return bool(in_the_way != fcntl.F_UNLCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

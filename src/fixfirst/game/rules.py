@@ -9,9 +9,8 @@ a wrong guess costs about a fifth of a turn.
 
 import numpy as np
 
-from fixfirst.base import calls
 from fixfirst.base.compile import called, compiled, inlined
-from fixfirst.game import chance as dice, tables as facts
+from fixfirst.game import calls, chance as dice, tables as facts
 from fixfirst.game.attackers import decide_red
 from fixfirst.game.parts import (
     BITS_PER_HOST,

@@ -116,7 +116,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def read_settings(path: Path) -> dict[str, Any]:
     """Return a TOML file as a dict; RunDirError if it cannot be read."""
     try:
-        return files.parse_toml(files.read_file(path, files.LARGEST_SETTINGS))
+        return files.read_toml(path)
     except FileNotFoundError as e:
         raise errors.RunDirError(f"{path}: no such file") from e
     except (OSError, ValueError) as e:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from fixfirst.base import errors, files, locks
+from fixfirst.base import errors, files
 from fixfirst.runs import layout
 from fixfirst.runs.csv_logs import CsvLog, read_rows
 from fixfirst.runs.layout import RunFiles
@@ -26,7 +26,7 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
         deadline = time.monotonic() + wait_s
         while True:
             try:
-                locks.lock(descriptor)
+                files.lock(descriptor)
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
@@ -59,7 +59,7 @@ def is_locked(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return locks.is_taken(descriptor)
+        return files.is_taken(descriptor)
     finally:
         os.close(descriptor)
 

@@ -31,8 +31,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from fixfirst.base import errors, ieee
+from fixfirst.base import errors
 from fixfirst.base.compile import compiled
+from fixfirst.searcher import ieee
 from fixfirst.stats import ranking
 
 # ---------------------------------------------------------------- formulas, compiled

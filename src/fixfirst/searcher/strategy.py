@@ -69,7 +69,7 @@ class StrategyConfig:
 
 def scheduled_beta(num_orders: int, t: int) -> float:
     """Srinivas et al., ICML 2010, theorem 1: with probability 1 - DELTA every mean lies within beta_t std."""
-    from fixfirst.base import ieee  # here, because Numba comes with it
+    from fixfirst.searcher import ieee  # here, because Numba comes with it
 
     return math.sqrt(2 * ieee.log(num_orders * math.pi**2 * t**2 / (6 * DELTA)))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fixfirst.base.ieee import exp, log
+from fixfirst.searcher.ieee import exp, log
 
 RNG = np.random.default_rng(0)
 EXPONENTS = np.concatenate([RNG.uniform(-745, 709, 2000), RNG.uniform(-1, 1, 2000), RNG.uniform(-1e-8, 1e-8, 100)])
