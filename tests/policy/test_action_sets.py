@@ -22,15 +22,6 @@ DECOY_LISTS, SLOTS = decoy_slots(CAGE2).lists, decoy_slots(CAGE2).listed
 PORT = {decoy.name: decoy.opens for decoy in DECOYS}
 
 
-def hosts_of(verb):
-    """The hosts that the set of macros can do this to."""
-    return [name.split()[1] for name in MACROS.names if name.startswith(f"{verb} ")]
-
-
-def choice(name):
-    return MACROS.names.index(name)
-
-
 def test_the_lists_hold_the_decoys_that_fool_somebody_heaviest_exploit_first():
     plain_linux = ("HarakaSMPT", "Tomcat", "Apache")  # HarakaRCE 6, HTTPSRFI 4, HTTPRFI 3
     assert dict(DECOY_LISTS) == {
@@ -51,7 +42,7 @@ def test_the_lists_hold_the_decoys_that_fool_somebody_heaviest_exploit_first():
     assert len(SLOTS) == 33
 
 
-def test_the_macros_set_has_40_choices_and_all_has_the_worlds_145():
+def test_the_macros_set_has_40_choices_all_has_the_worlds_145_and_the_winners_has_36_without_sleep():
     takeable = [host for host in HOST_NAMES if host not in ("Defender", "User0")]
     removable = ["Enterprise1", "Enterprise2", "User2", "User3", "User4"]
     assert MACROS.names == (
@@ -63,6 +54,11 @@ def test_the_macros_set_has_40_choices_and_all_has_the_worlds_145():
     )
     assert MACROS.size == 1 + 11 + 5 + 11 + 12 == 40
     assert ALL.names == tuple(map(str, ACTIONS)) and ALL.size == 145 and not ALL.masks
+    hosts = ("Defender", "Enterprise0", "Enterprise1", "Enterprise2", "Op_Server0", "User1", "User2", "User3", "User4")
+    assert ORIGINAL.names == tuple(f"{verb} {host}" for verb in ("Analyse", "Remove", "Restore", "Decoy") for host in hosts)
+    assert ORIGINAL.size == 36 and not ORIGINAL.masks
+    lists = dict(zip(ORIGINAL.macros, ORIGINAL.lists, strict=True))  # Vsftpd is in no list of ours
+    assert lists["Enterprise0"] == ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache") and lists["User4"] == ("Vsftpd",)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -77,31 +73,36 @@ def test_these_are_the_hosts_red_takes_and_those_on_which_remove_can_help(varian
         taken |= np.bitwise_or.reduce(states["privileged"] | states["removable"] | states["stubborn"])
         removable |= np.bitwise_or.reduce(states["removable"])
     members = [{host for h, host in enumerate(HOST_NAMES) if hosts >> h & 1} for hosts in (taken, removable)]
-    assert members == [{*hosts_of("Restore"), "User0"}, {*hosts_of("Remove")}]
-
-
-def test_the_winners_set_has_36_choices_for_nine_hosts_and_no_sleep():
-    hosts = ("Defender", "Enterprise0", "Enterprise1", "Enterprise2", "Op_Server0", "User1", "User2", "User3", "User4")
-    assert ORIGINAL.names == tuple(f"{verb} {host}" for verb in ("Analyse", "Remove", "Restore", "Decoy") for host in hosts)
-    assert ORIGINAL.size == 36 and not ORIGINAL.masks
+    restores, removes = ({name.split()[1] for name in MACROS.names if verb in name} for verb in ("Restore", "Remove"))
+    assert members == [restores | {"User0"}, removes]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("host", MACROS.macros)
-def test_a_macro_places_the_list_in_its_order_and_each_placing_works(host, variant):
-    envs = ff.make_vec(1, red_agent="sleep", variant=variant, action_set="macros")
+@pytest.mark.parametrize("chosen", [MACROS, ORIGINAL], ids=str)
+def test_a_macro_places_its_list_in_order_then_it_is_masked_or_places_its_first_again_in_vain(chosen, variant):
+    """All side by side, six times each. Each placing of ours works; a masked macro, taken nevertheless, is Sleep."""
+    count, lists, first = len(chosen.macros), chosen.lists, len(chosen.actions)
+    envs = ff.make_vec(count, red_agent="sleep", variant=variant, action_set=chosen)
     _, info = envs.reset(seed=0)
-    macro = choice(f"Decoy {host}")
-    for placed in range(len(DECOY_LISTS[host])):
-        assert info["action_mask"][0, macro] == 1
-        *_, info = envs.step([macro])
-        (state,) = envs.get_state()
-        assert ACTIONS[state["blue_action"]] == (f"Decoy{DECOY_LISTS[host][placed]}", host)
-        assert state["blue_success"] == Success.TRUE
-        assert state["decoys"][HOST_ID[host]] == ports_mask(*(PORT[decoy] for decoy in DECOY_LISTS[host][: placed + 1]))
-    assert info["action_mask"][0, macro] == 0 and info["action_mask"].sum() == 39
-    envs.step([macro])  # masked, and yet taken
-    assert envs.get_state()["blue_action"] == SLEEP
+    for _ in range(2 if chosen is ORIGINAL else 1):  # after a Restore once more
+        for turn in range(6):
+            left = [turn < len(decoys) for decoys in lists]
+            assert info["action_mask"][:, first:].diagonal().tolist() == (left if chosen.masks else [True] * count)
+            assert (info["action_mask"] == 0).sum() == (count - sum(left) if chosen.masks else 0)
+            before = envs.get_state()["decoys"]
+            *_, info = envs.step(np.arange(first, first + count))
+            state = envs.get_state()
+            again = [f"Decoy{decoys[0]}" if chosen.repeats else "Sleep" for decoys in lists]
+            verbs = [f"Decoy{decoys[turn]}" if more else then for decoys, more, then in zip(lists, left, again, strict=True)]
+            expected = [(verb, None if verb == "Sleep" else host) for verb, host in zip(verbs, chosen.macros, strict=True)]
+            assert [ACTIONS[action] for action in state["blue_action"]] == expected
+            if chosen is MACROS:
+                ports = [ports_mask(*(PORT[decoy] for decoy in decoys[: turn + 1])) for decoys in lists]
+                assert state["decoys"][np.arange(count), [HOST_ID[host] for host in chosen.macros]].tolist() == ports
+                assert (state["blue_success"][left] == Success.TRUE).all()
+            assert turn < 4 or np.array_equal(before, state["decoys"])
+        if chosen is ORIGINAL:
+            *_, info = envs.step(np.arange(first - count, first))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -115,26 +116,6 @@ def test_a_decoy_of_a_list_can_be_placed_whichever_others_stand(variant):
         )
         expected = [Success.TRUE if place < len(order) else Success.UNKNOWN for _, order in orders]
         assert world.get_state()["blue_success"].tolist() == expected
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_macro_of_the_winner_places_its_list_and_then_its_first_again_in_vain(variant):
-    """All nine side by side, six times each, after a Restore once more. Vsftpd is in no list of ours."""
-    lists = dict(zip(ORIGINAL.macros, ORIGINAL.lists, strict=True))
-    assert lists["Enterprise0"] == ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache") and lists["User4"] == ("Vsftpd",)
-    envs = ff.make_vec(9, red_agent="sleep", variant=variant, action_set="original")
-    _, info = envs.reset(seed=0)
-    for restored in range(2):
-        for turn in range(6):
-            before = envs.get_state()["decoys"]
-            *_, info = envs.step(np.arange(27, 36))
-            expected = [lists[host][turn if turn < len(lists[host]) else 0] for host in ORIGINAL.macros]
-            taken = [ACTIONS[action] for action in envs.get_state()["blue_action"]]
-            assert taken == [(f"Decoy{decoy}", host) for decoy, host in zip(expected, ORIGINAL.macros, strict=True)]
-            assert turn < 4 or np.array_equal(before, envs.get_state()["decoys"])
-            assert info["action_mask"].all()
-        if not restored:
-            envs.step(np.arange(18, 27))
 
 
 def standing_ports(memories):
@@ -179,12 +160,11 @@ def test_with_all_145_actions_memory_misses_vsftpd_and_nothing_else(variant):
 
 
 def test_a_macro_places_the_first_decoy_of_its_list_that_does_not_stand():
-    memories = Memories(PolicySpec(action_set=MACROS), 2)
+    memories, macro = Memories(PolicySpec(action_set=MACROS), 2), MACROS.names.index("Decoy Defender")
     for host, decoy in (("User3", "SSHD"), ("Defender", "Apache"), ("Defender", "HarakaSMPT")):
         memories.remember(np.zeros(2, np.uint64), np.array([action_id(f"Decoy{decoy}", host), SLEEP]))
     expected = [action_id(f"Decoy{decoy}", "Defender") for decoy in ("Tomcat", "HarakaSMPT")]
-    assert memories.actions_of([choice("Decoy Defender")] * 2).tolist() == expected
-    assert memories.masks().sum(axis=1).tolist() == [39, 40]  # User3's list has one decoy
+    assert memories.actions_of([macro, macro]).tolist() == expected
 
 
 def test_bad_choices_are_refused_and_nothing_moves():
@@ -202,14 +182,8 @@ def test_bad_choices_are_refused_and_nothing_moves():
     ("make", "says"),
     [
         (lambda: ff.make_vec(2, action_set="some"), "unknown action set 'some'; use all, macros, original"),
-        (
-            lambda: ff.ActionSet("mine", (0, 145)),
-            r"action set 'mine' needs actions of 0\.\.144, such as 0 \(Sleep\), got \(0, 145\)",
-        ),
-        (
-            lambda: ff.ActionSet("mine", (), ("User3",)),
-            r"needs actions of 0\.\.144, such as 0 \(Sleep\), got \(\)",
-        ),
+        (lambda: ff.ActionSet("mine", (0, 145)), r"'mine' needs actions of 0\.\.144, such as 0 \(Sleep\), got \(0, 145\)"),
+        (lambda: ff.ActionSet("mine", (), ("User3",)), r"needs actions of 0\.\.144, such as 0 \(Sleep\), got \(\)"),
         (lambda: ff.ActionSet("mine", (0,), ("User4",)), "has macros for"),
         (lambda: ff.ActionSet("mine", (0,), ("User4",), (("Apache",),)), "'mine': Apache cannot be placed on User4"),
     ],

@@ -122,6 +122,9 @@ def test_wrong_orders_get_one_line_and_leave_the_policy_as_it_was(workflow, mess
     assert policy._cache["episodes"].steps.tolist() == [0, 0]
 
 
-def test_a_policy_without_an_order_cannot_be_told_one():
+def test_a_policy_of_all_orders_needs_one_and_a_policy_without_an_order_takes_none():
+    with pytest.raises(ff.ConfigError, match="this policy follows any order: say which one"):
+        policy_of("shield").act(np.zeros(52, int))
     with pytest.raises(ff.ConfigError, match="this policy knows no order: leave out workflow"):
         untrained().act(np.zeros(52, int), workflow="reverse")
+    assert untrained().scheme is None and untrained().act(np.zeros((2, 52), int)).shape == (2,)
