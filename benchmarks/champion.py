@@ -15,8 +15,7 @@ import time
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.runs.rows import Outcome
-from fixfirst.runs.sessions import status
+from fixfirst.runs.sessions import is_finished
 from fixfirst.settings.training import make_config
 
 WHOLE = make_config("champion").total_episodes
@@ -52,7 +51,7 @@ def numbers(text):
 def trained(folder, seed, settings):
     """The training in its folder, and how many seconds of processor time it took, if that is known."""
     clock = folder / "cpu_s.json"
-    if folder.exists() and status(folder) == Outcome.FINISHED:
+    if is_finished(folder):
         return json.loads(clock.read_text()) if clock.exists() else None
     begun = folder.exists()
     start = time.process_time()

@@ -98,17 +98,26 @@ def targets(made: list[Job]) -> Iterator[Target]:
     for kind in (ff.SearchConfig, ff.TrainConfig, ff.Game, ff.Judging):
         yield from _arguments(kind, {}, tuple(kind.model_fields))
     for parse in (ff.Workflow.parse, ff.Workflow.from_number, ff.UnitScheme.from_dict, ff.UnitScheme.from_toml, ff.Workflow):
-        yield from _arguments(parse, {"text": "critical_first", "number": 1, "order": (0, 1, 2, 3, 4)}, ())
+        given = {"text": "critical_first", "number": 1, "order": (0, 1, 2, 3, 4), "path": "nowhere", "units": {}}
+        yield from _arguments(parse, given, ())
     for parse in (ff.MemoryScheme.parse, ff.ActionSet.parse, ff.Scenario.load, ff.Scenario.from_table, ff.Scenario.generate):
         yield from _arguments(parse, {"seed": 0, "text": "all", "path": "office"}, ())
     for verb in (ff.load_policy, ff.load_red, ff.load_run, ff.resume, ff.report, ff.BlueAgent, ff.Remember, ff.red_agent):
-        yield from _arguments(verb, {"policy": "sleep", "path": "nowhere", "run": "nowhere", "runs": "nowhere"}, ())
+        given = {"policy": "sleep", "env": ff.Cage2(), **dict.fromkeys(("path", "run", "runs"), "nowhere")}
+        yield from _arguments(verb, given, ())
 
 
 def _arguments(call: Callable[..., object], given: dict[str, object], more: tuple[str, ...]) -> Iterator[Target]:
     """Yield a call for each of its arguments and settings; the other ones are as given, where it has them."""
-    own = [p.name for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    given = {name: value for name, value in given.items() if name in (*own, *more)}
-    for name in dict.fromkeys((*own, *more)):
-        if name not in LEFT_OUT:
+    own = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    given = {name: value for name, value in given.items() if name in (*(p.name for p in own), *more)}
+    for p in own:
+        is_given = p.name in given or p.default is not p.empty or p.kind is p.VAR_POSITIONAL
+        assert is_given or len(own) == 1, f"say what {call.__qualname__} is to be given as {p.name}"
+        if p.kind is p.VAR_POSITIONAL:
+            yield f"{call.__qualname__}(*{p.name})", lambda value: call(value, **given)
+        elif p.name not in LEFT_OUT:
+            yield f"{call.__qualname__}({p.name})", lambda value, name=p.name: call(**given | {name: value})
+    for name in more:
+        if name not in LEFT_OUT and name not in [p.name for p in own]:
             yield f"{call.__qualname__}({name})", lambda value, name=name: call(**given | {name: value})

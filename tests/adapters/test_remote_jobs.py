@@ -56,6 +56,6 @@ def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
 
 def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
     job = pack_job(run_base, warmup(tmp_path / "job"))
-    monkeypatch.setattr(remote_jobs.provenance, "versions", lambda: job.versions | {"torch": "1.0"})
+    monkeypatch.setattr(remote_jobs.manifest, "versions", lambda: job.versions | {"torch": "1.0"})
     with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
         run_remote(job, lambda message: None, interrupt=False)

@@ -28,7 +28,7 @@ from searches import Switch
 from fixfirst.adapters.ray import RayScheduler
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import Finished, InlineScheduler, ProcessScheduler
-from fixfirst.settings.execution import Execution
+from fixfirst.settings.search import Execution
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def test_a_run_that_may_differ_does_not_count(change, tmp_path, monkeypatch):
     settings = {"workflow": "none", "total_episodes": 8, "n_envs": 4, "max_steps": 5, "quiet": True}
     first = ff.train(**settings).folder
     if change == "versions":
-        monkeypatch.setattr("fixfirst.runs.provenance.versions", lambda: {"fixfirst": "0.0.1"})
+        monkeypatch.setattr("fixfirst.runs.manifest.versions", lambda: {"fixfirst": "0.0.1"})
     elif change == "unfinished":
         (first / "runtime.csv").unlink()
     elif change == "damaged":

@@ -10,15 +10,14 @@ from learners import small_attacker, small_defender, small_league, state
 
 from fixfirst.base.errors import PolicyError
 from fixfirst.base.jobs import Interrupt
-from fixfirst.learner import checkpoint
-from fixfirst.learner.driver import Driver
+from fixfirst.learner.driver import Driver, checkpoint_paths, restore_checkpoint, save_checkpoint
 from fixfirst.learner.stages import first_entrant
 from fixfirst.learner.training import Training
 
 
 def updates(folder):
     """Of the checkpoints in a folder, the newest first."""
-    return [int(path.stem[-8:]) for path in checkpoint.paths(folder)]
+    return [int(path.stem[-8:]) for path in checkpoint_paths(folder)]
 
 
 @pytest.mark.parametrize("make", [lambda: small_defender(total_episodes=16), small_attacker, small_league])
@@ -42,7 +41,7 @@ def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, damag
     training, states = small_defender(), {}
     for update in (1, 2, 3):
         training.step()
-        checkpoint.save(tmp_path, training, training.identity)
+        save_checkpoint(tmp_path, training, training.identity)
         states[update] = state(training)
     assert updates(tmp_path) == [3, 2] and len(list(tmp_path.iterdir())) == 4
     (tmp_path / damaged).write_bytes((tmp_path / damaged).read_bytes()[:-9])
@@ -87,7 +86,7 @@ def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monk
     """Nothing happens after so many files were replaced or deleted."""
     counter, left = Counter(), iter(range(operation))
     for counter.updates in (1, 2):
-        checkpoint.save(tmp_path, counter, {})
+        save_checkpoint(tmp_path, counter, {})
 
     def dying(act):
         def act_or_die(*paths, **options):
@@ -101,9 +100,9 @@ def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monk
         patch.setattr(os, "replace", dying(os.replace))
         patch.setattr(os, "unlink", dying(os.unlink))
         counter.updates = 3
-        checkpoint.save(tmp_path, counter, {})
+        save_checkpoint(tmp_path, counter, {})
     again = Counter()
-    assert checkpoint.restore(tmp_path, again, {}) == [] and again.updates in (2, 3)
+    assert restore_checkpoint(tmp_path, again, {}) == [] and again.updates in (2, 3)
 
 
 def test_a_training_is_saved_every_so_often_where_it_stops_and_at_its_end(tmp_path):
@@ -121,6 +120,6 @@ def test_a_training_is_saved_every_so_often_where_it_stops_and_at_its_end(tmp_pa
 def test_a_training_counts_the_seconds_of_earlier_sessions(tmp_path):
     before, after = small_defender(), small_defender()
     before._began -= 1000  # it took so long
-    checkpoint.save(tmp_path, before, {})
+    save_checkpoint(tmp_path, before, {})
     assert after.seconds < 1000
-    assert checkpoint.restore(tmp_path, after, {}) == [] and 1000 <= after.seconds < 2000
+    assert restore_checkpoint(tmp_path, after, {}) == [] and 1000 <= after.seconds < 2000

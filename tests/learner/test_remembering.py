@@ -55,39 +55,32 @@ def test_act_keeps_the_memory_of_a_batch_of_environments(policy, folder):
         obs, _, _, begins, _ = envs.step(actions)
 
 
-def test_act_plays_what_a_rollout_plays(policy):
-    envs = ff.make_vec(5, red_agent="b_line", max_steps=30)
-    envs.reset(seed=4)
-    played = ff.rollout(envs, policy, 30, greedy=True)
-    policy.reset(5)
-    for t in range(30):
-        assert np.array_equal(policy.act(played.observations[t], greedy=True), played.actions[t])
-
-
 def test_the_opening_is_played_by_act(policy):
     policy.reset(2)
     first, second = (policy.act(np.zeros((2, 52), int)) for _ in range(2))
     assert [str(ACTIONS[a]) for a in (first[0], second[1])] == ["DecoyFemitter User2", "DecoyHarakaSMPT Enterprise0"]
 
 
-def test_another_number_of_environments_needs_a_reset(policy):
+def test_another_number_of_environments_needs_a_reset_and_observations_are_those_of_the_world_without_memory(policy):
     policy.reset(2)
     policy.act(np.zeros((2, 52), int))
     with pytest.raises(PolicyError, match=r"remembers 2 environments and got 3 observations; begin .* with reset\(3\)"):
         policy.act(np.zeros((3, 52), int))
     assert policy.act(np.zeros((3, 52), int), episode_start=np.ones(3, bool)).shape == (3,)
-
-
-def test_observations_are_those_of_the_world_without_memory(policy):
     with pytest.raises(PolicyError, match=r"must be \[N, 52\] bits, got shape \(2, 175\); what a policy remembers"):
         policy.act(np.zeros((2, 175), int))
 
 
-def test_weights_are_inherited_by_the_same_memory_and_actions_only(policy, folder):
-    with pytest.raises(ConfigError, match="has the memory full, the training needs a policy with none"):
-        load_parent(folder, PolicySpec())
-    with pytest.raises(ConfigError, match="has the action set macros, the training needs a policy with all"):
-        load_parent(folder, config(action_set="all").spec)
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: PolicySpec(), "has the memory full, the training needs a policy with none"),
+        (lambda: config(action_set="all").spec, "has the action set macros, the training needs a policy with all"),
+    ],
+)
+def test_weights_are_inherited_by_the_same_memory_and_actions_only(policy, folder, make, says):
+    with pytest.raises(ConfigError, match=says):
+        load_parent(folder, make())
     assert load_parent(folder, config().spec).weights.keys() == policy.weights.keys()
 
 

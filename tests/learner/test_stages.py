@@ -13,12 +13,11 @@ import pytest
 from searches import training_log
 
 from fixfirst.base.jobs import Interrupt
-from fixfirst.learner.checkpoint import read_last
+from fixfirst.learner.driver import read_checkpoint
 from fixfirst.learner.openings import evaluate_openings, extend_openings, first_openings, next_openings
 from fixfirst.learner.stages import Entrant, StageKind, stages_of
-from fixfirst.learner.tournament import train_in
+from fixfirst.learner.tournament import Begin, train_in
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import Begin
 from fixfirst.play.evaluation import play
 from fixfirst.policy.network import Network
 from fixfirst.policy.table import PolicyTable, probabilities
@@ -112,11 +111,11 @@ def test_the_better_start_goes_on(tmp_path):
     means = [result["candidates"][0][0] for result in results(tmp_path)[:2]]
     stages, entrants = stages_of(config(**TOURNAMENT)), tmp_path / "entrants"
     by_hand = Training(config(**TOURNAMENT), entrant=Entrant(stages[1], 2, (), 4, 40))
-    by_hand.load_parent(read_last(entrants / str(int(np.argmax(means)))))
+    by_hand.load_parent(read_checkpoint(entrants / str(int(np.argmax(means)))))
     assert by_hand.learner.tensors()["adam.step"] == 2 * 4  # its optimiser goes on, too
     while not by_hand.done:
         by_hand.step()
-    ended = read_last(entrants / "2")
+    ended = read_checkpoint(entrants / "2")
     assert all(np.array_equal(array, ended[name]) for name, array in by_hand.learner.tensors().items())
 
 
@@ -201,7 +200,7 @@ def test_all_starts_begin_from_the_policy_that_is_given(tmp_path):
     start = Training(config(seed=5)).learner.weights
     with train_in(tmp_path, config(**TOURNAMENT, learning_rate=1e-12), lambda row: None, False, Begin(start)):
         for number in (0, 1):
-            ended = read_last(tmp_path / "entrants" / str(number))
+            ended = read_checkpoint(tmp_path / "entrants" / str(number))
             assert all(np.allclose(ended[f"net.{name}"], array, atol=1e-6) for name, array in start.items())
 
 

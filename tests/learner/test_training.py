@@ -203,7 +203,7 @@ def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(
 
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("fixfirst.learner.checkpoint.delete", killed)
+        patch.setattr("fixfirst.learner.driver.delete_checkpoints", killed)
         train(folder, *TINY, "--checkpoint-every", "1", expect=130)
     assert newest_checkpoint(folder) == 3 and (folder / "result.json").exists()
     before = weights(folder)

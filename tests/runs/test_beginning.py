@@ -11,9 +11,8 @@ from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import write_atomically
 from fixfirst.reporter.run import Run
 from fixfirst.runs.layout import Kind
-from fixfirst.runs.manifest import create_run, new_run_folder, read_manifest, read_settings
-from fixfirst.runs.provenance import changed_since, machine
-from fixfirst.runs.sessions import is_locked, locked, status
+from fixfirst.runs.manifest import changed_since, create_run, machine, new_run_folder, read_manifest, read_settings
+from fixfirst.runs.sessions import is_locked, locked
 
 NO_SUCH_PROCESS = 2**22 + 1  # Linux has no larger number than 2**22
 
@@ -134,4 +133,4 @@ def test_what_is_not_as_when_a_run_was_begun_is_named(tmp_path):
 
 def test_reading_a_finished_run_asks_for_no_lock(trained, monkeypatch):
     monkeypatch.setattr("fixfirst.base.files.is_taken", lambda descriptor: 1 / 0)
-    assert Run(trained).status == status(trained) == "finished"
+    assert Run(trained).status == "finished"

@@ -12,7 +12,7 @@ from run_folder import update_row
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
-from fixfirst.runs.tensorboard import TensorBoard
+from fixfirst.runs.rows import TensorBoard
 
 accumulator = late.Late("tensorboard.backend.event_processing.event_accumulator")
 REWARD = "rollout/ep_rew_mean"
@@ -66,14 +66,6 @@ os.kill(os.getpid(), {int(signal.SIGKILL)})
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
     assert events(tmp_path)[REWARD] == [(4, -12.5), (8, -12.5)]
-
-
-def test_half_a_record_hides_nothing_else(tmp_path):
-    write(tmp_path, 1, update(1), update(2))
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:-7])
-    write(tmp_path, 5, update(2), update(3))
-    assert [step for step, _ in events(tmp_path)[REWARD]] == [4, 8, 12]
 
 
 def test_without_tensorboard_whoever_wants_events_is_told_how_to_get_it_and_others_get_none(tmp_path, monkeypatch):

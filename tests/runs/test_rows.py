@@ -24,6 +24,10 @@ ROWS = (
 )
 
 
+def read(path, kind):
+    return list(read_rows(path, kind))
+
+
 def write(path, *rows):
     write_log(path, type(rows[0]), rows)
     return path
@@ -37,7 +41,7 @@ def ledger(tmp_path):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: type(row).__name__)
 def test_a_row_comes_back_as_it_was_written(tmp_path, row):
-    assert read_rows(write(tmp_path / "log.csv", row, row), type(row)) == [row, row]
+    assert read(write(tmp_path / "log.csv", row, row), type(row)) == [row, row]
     assert type(row).from_values(row.values()) == row
 
 
@@ -82,7 +86,7 @@ def test_texts_of_a_row_do_nothing_to_a_terminal():
 def test_what_is_no_row_of_this_log_is_refused(ledger, damage, said):
     ledger.write_text("".join(damage(ledger.read_text().splitlines(keepends=True))))
     before = ledger.read_bytes()
-    for use in (read_rows, CsvLog):
+    for use in (read, CsvLog):
         with pytest.raises(RunDirError, match=rf"trials\.csv: {re.escape(said)}"):
             use(ledger, Trial)
     assert ledger.read_bytes() == before
@@ -90,16 +94,16 @@ def test_what_is_no_row_of_this_log_is_refused(ledger, damage, said):
 
 def test_half_a_line_is_left_out_and_cut_off_before_more_is_written(ledger):
     """As a crash leaves it, in the middle of a row or of the header."""
-    whole, rows = ledger.read_bytes(), read_rows(ledger, Trial)
+    whole, rows = ledger.read_bytes(), read(ledger, Trial)
     for length, left in ((-20, 3), (30, 0)):
         ledger.write_bytes(whole[:length])
-        assert read_rows(ledger, Trial) == rows[:left]
+        assert read(ledger, Trial) == rows[:left]
         write(ledger, *rows[left:])
         assert ledger.read_bytes() == whole
 
 
 def test_rows_that_are_played_again_are_cut_off_and_the_same_bytes_come_again(ledger):
-    whole, rows = ledger.read_bytes(), read_rows(ledger, Trial)
+    whole, rows = ledger.read_bytes(), read(ledger, Trial)
     with closing(CsvLog(ledger, Trial, lambda row: row.id < 2)) as log:
         assert log.last == rows[1]
         for row in rows[2:]:
@@ -110,7 +114,7 @@ def test_rows_that_are_played_again_are_cut_off_and_the_same_bytes_come_again(le
 def test_a_file_that_is_not_there_or_empty_has_no_rows(tmp_path):
     (tmp_path / "empty.csv").touch()
     for name in ("nowhere.csv", "empty.csv"):
-        assert read_rows(tmp_path / name, Trial) == []
+        assert read(tmp_path / name, Trial) == []
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_a_log_that_is_too_large_is_refused_in_bounded_memory(name, kind, bound,
     with open(tmp_path / name, "wb") as file:
         file.truncate(2**39)
     tracemalloc.start()
-    for use in (read_rows, CsvLog):
+    for use in (read, CsvLog):
         with pytest.raises(RunDirError, match=rf"damaged .more than {bound} MB"):
             use(tmp_path / name, kind)
     _, most = tracemalloc.get_traced_memory()

@@ -42,11 +42,11 @@ from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
 from fixfirst.orders.order import Workflow, all_workflows
 from fixfirst.policy.trained import load_policy
+from fixfirst.reporter.run import Run
 from fixfirst.runs.csv_logs import CsvLog
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.manifest import read_settings
 from fixfirst.runs.rows import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow
-from fixfirst.runs.sessions import status
 from fixfirst.searcher import jobs as searcher_jobs
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.strategy import Strategy, StrategyConfig
@@ -424,16 +424,16 @@ def test_ctrl_c_stops_cleanly_says_how_to_go_on_and_nobody_else_may_use_the_run(
         wait_for(process, lambda: holds.waiting() == 1)
         resume(folder, expect=2)
         one_line(capsys, f"{folder} is in use by another process")
-        assert status(folder) == "running"
+        assert Run(folder).is_running
         start(folder, LONG, expect=2)
         one_line(capsys, f"{folder} exists already; go on with it: fixfirst resume {folder}")
         os.killpg(process.pid, signal.SIGINT)
         assert end(process) == ("", f"fixfirst: interrupted; go on with: fixfirst resume {folder}\n")
-        assert process.returncode == 130 and status(folder) == "interrupted"
+        assert process.returncode == 130 and Run(folder).status == "interrupted"
         assert checkpoints(part) and not (part / "policy.json").exists()  # the end of the training was not waited for
         arguments = ["resume", folder]
     resume(folder)
-    assert outcome(folder) == outcome(undisturbed) and status(folder) == "finished"
+    assert outcome(folder) == outcome(undisturbed) and Run(folder).status == "finished"
     assert [row["outcome"] for row in rows(folder / "runtime.csv")] == ["interrupted", "interrupted", "finished"]
 
 

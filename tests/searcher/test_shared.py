@@ -111,7 +111,7 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
         1,
     )
     run = ff.search(out=tmp_path / "one", **settings, **QUIET, workers=1)
-    rows = read_rows(run.folder / "rounds.csv", ValueRow)
+    rows = list(read_rows(run.folder / "rounds.csv", ValueRow))
     players = [{row.replicate for row in rows if row.round == number} for number in (1, 2, 3)]
     assert players[0] == {0, 1, 2, 3} and players[1] == players[2]
     earned = np.array([[row.mean for row in rows if (row.round, row.replicate) == (1, number)] for number in range(4)])

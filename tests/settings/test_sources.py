@@ -1,17 +1,54 @@
-"""Where settings come from, which of them wins, what older names they had, and what becomes of wrong ones."""
+"""Where settings come from, which of them wins, and how older versions wrote them."""
 
 import json
+import tomllib
 
 import pytest
 from policies import FIRST_CHAMPION
 
 import fixfirst as ff
 from fixfirst.cli import main
-from fixfirst.runs.setting_names import GONE, RENAMED, flatten
+from fixfirst.orders.order import UnitScheme
+from fixfirst.reporter.run import Run
+from fixfirst.runs.layout import Kind
+from fixfirst.runs.manifest import GONE, RENAMED, create_run, flat_settings
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig, make_config
 
+# As earlier versions wrote them.
+OLD_SEARCH = """
+seed = 7
+total_episodes = 3000
+strategy = "gp_ucb"
+separate = true
+beginners = 3
+[training]
+seed = 0
+total_episodes = 20000
+workflow = "none"
+[training.game]
+red_agent = "meander"
+cyborg = "/there"
+[training.gate]
+compliance_threshold = 0.9
+min_episodes = 0
+[training.ppo]
+num_envs = 100
+episodes_per_update = 100
+value = 0.25
+[training.alignment]
+kind = "penalty"
+weight = 3.0
+rate = 1.0
+"""
+OLD_TRAINING = 'total_episodes = 400\nworkflow = "balanced"\n[game]\nmax_steps = 9\n[ppo]\nnum_envs = 4'
+FLAT = {
+    **{"seed": 7, "total_episodes": 3000, "strategy": "gp_ucb", "separate": True, "trainings": 3, "max_episodes": 20_000},
+    **{"workflow": "none", "red_agent": "meander", "cyborg": "/there", "compliance_threshold": 0.9, "min_episodes": 0},
+    **{"n_envs": 100, "episodes_per_update": 100, "vf_coef": 0.25},
+    **{"keep": "penalty", "alignment_lambda": 3.0, "alignment_rate": 1.0},
+}
 OLD = {"entropy": 0.02, "value_weight": 0.25, "clip": 0.1, "starts": 2, "start_episodes": 50, "free_restores": 100}
 NEW = {"ent_coef": 0.02, "vf_coef": 0.25, "clip_coef": 0.1, "entrants": 2, "start_episodes": 50}
 NEW |= {"restore_cost_warmup_episodes": 100}
@@ -28,13 +65,6 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
     assert (config.ppo.epochs, config.ppo.gamma, config.ppo.num_envs) == (2, 0.6, 2)
     assert config.ppo.episodes_per_update == 10  # hybrid's five, of each of the two environments
     assert config.keep == "delta" and config.alignment_lambda == 30.0
-
-
-def test_flat_settings_and_tables_of_earlier_versions_say_the_same():
-    flat = {"n_envs": 4, "red_agent": "meander", "rule": "top", "keep": "delta", "min_judged": 7}
-    tables = {"ppo": {"num_envs": 4, "episodes_per_update": 4}, "game": {"red_agent": "meander"}}
-    tables |= {"judging": {"rule": "top"}, "alignment": {"kind": "delta"}, "gate": {"min_judged": 7}}
-    assert make_config(**flat, workflow="balanced") == make_config(**tables, workflow="balanced")
 
 
 FILES = [
@@ -88,6 +118,8 @@ def test_old_names_from_python_a_file_and_the_environment_are_the_new_ones(tmp_p
         monkeypatch.setenv(f"FIXFIRST_{name.upper()}", str(value))
     assert TrainConfig.resolve(*TrainConfig.gather({}, None, None)) == expected
     assert capsys.readouterr().err.startswith(f"fixfirst: {LINE}")
+    assert LeagueConfig(softer=0.5, entropy=0.02) == LeagueConfig(initial_logit_scale=0.5, ent_coef=0.02)
+    assert "--softer is --initial-logit-scale" in capsys.readouterr().err
 
 
 def test_old_flags_train_as_the_new_ones_and_the_run_has_the_new_names(tmp_path, capsys):
@@ -102,15 +134,35 @@ def test_old_flags_train_as_the_new_ones_and_the_run_has_the_new_names(tmp_path,
     assert files[0] == files[1] and "ent_coef = 0.02" in files[0]
 
 
-def test_a_league_reads_old_names(capsys):
-    assert LeagueConfig(softer=0.5, entropy=0.02) == LeagueConfig(initial_logit_scale=0.5, ent_coef=0.02)
-    assert "--softer is --initial-logit-scale" in capsys.readouterr().err
-
-
 def test_what_changed_nothing_and_what_we_wrote_ourselves_is_read_without_a_word(capsys):
     """Whoever reads the configuration of a policy cannot change it."""
     for harmless in ({"engine": "auto"}, {"engine": "compiled"}, {"minibatches": 1}, {"minibatches": "1"}):
         assert make_config(**harmless) == make_config()
     old = json.loads((FIRST_CHAMPION / "policy.json").read_text())["config"]
-    assert flatten(old) == flatten(flatten(old)) and not {*RENAMED} & flatten(old).keys()
+    flat = flat_settings(old)
+    assert flat == flat_settings(flat) and not {*RENAMED} & flat.keys()
     assert ff.load_policy("champion").config["entrants"] == 4 and capsys.readouterr().err == ""
+
+
+def test_a_configuration_in_tables_is_flattened_and_the_outermost_of_a_name_wins():
+    assert flat_settings(tomllib.loads(OLD_SEARCH)) == FLAT == flat_settings(FLAT)
+    for training in (3, [], "game"):  # a table that is none holds no settings
+        assert flat_settings({"training": training}) == {"training": training}
+
+
+def test_configurations_of_earlier_versions_still_make_configs():
+    search = SearchConfig.resolve({}, {name: value for name, value in FLAT.items() if name != "cyborg"})
+    assert search == SearchConfig.resolve({}, tomllib.loads(OLD_SEARCH) | {"cyborg": None})
+    assert (search.total_episodes, search.training.total_episodes, search.game.red_agent) == (3000, 20_000, "meander")
+    training = TrainConfig.resolve({}, tomllib.loads(OLD_TRAINING))
+    assert (training.total_episodes, training.max_steps, training.ppo.num_envs) == (400, 9, 4)
+
+
+def test_a_run_gives_back_its_settings_but_those_that_name_code_and_knows_which_decide_its_result(tmp_path):
+    units = UnitScheme.per_host().as_dict()
+    create_run(tmp_path / "run", Kind.SEARCH, FLAT | {"units": units, "from_policy": None})
+    run = Run(tmp_path / "run")
+    assert run.config == {name: value for name, value in FLAT.items() if name != "cyborg"} | {"units": units}
+    assert run.scheme == UnitScheme.per_host()
+    assert run.result_settings["kind"] == "search" and run.result_settings["n_envs"] == "100"
+    assert not {"seed", "cyborg", "workflow"} & set(run.result_settings)

@@ -14,7 +14,7 @@ from typing import Any
 from fixfirst.base import errors, files, jobs
 from fixfirst.game import attacker_files
 from fixfirst.policy import trained
-from fixfirst.runs import provenance, sessions
+from fixfirst.runs import manifest, sessions
 from fixfirst.runs.layout import RunFiles
 
 Files = dict[str, bytes]
@@ -46,12 +46,12 @@ def pack_job(run: jobs.Job, argument: Any) -> RemoteJob:
         parent = {name: (folder / name).read_bytes() for name in (RunFiles.policy_tensors, RunFiles.policy_json)}
     attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
     with sessions.job_folder(argument.folder):
-        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), provenance.versions())
+        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), manifest.versions())
 
 
 def run_remote(job: RemoteJob, tell: jobs.Tell, interrupt: object) -> tuple[Any, Files]:
     """Run a job in a scratch folder of this machine; return its result and the files it left."""
-    for name, version in provenance.versions().items():
+    for name, version in manifest.versions().items():
         if version != job.versions.get(name):
             raise errors.ConfigError(
                 f"the cluster has {name} {version}, the driver {job.versions.get(name)}: results would differ; "

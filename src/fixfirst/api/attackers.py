@@ -17,12 +17,12 @@ from fixfirst.api.defenders import (
 )
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import attacker_files, parts, red_view
-from fixfirst.learner import checkpoint, driver, red_training
+from fixfirst.learner import driver, red_training
 from fixfirst.play import evaluation
 from fixfirst.policy import reds, trained
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, reasons
-from fixfirst.runs import layout, setting_names
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import RED_PPO
 from fixfirst.stats.evaluation import Evaluation
@@ -170,7 +170,7 @@ def train_red(
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
     folder = layout.RUNS / f"red-{number}" if out is None else arguments.check_path("out", out)
     if (folder / attacker_files.RED_JSON).exists():
-        checkpoint.delete(folder)  # a kill may have come between
+        driver.delete_checkpoints(folder)  # a kill may have come between
         raise errors.RunDirError(f"{folder} is finished; see {folder / attacker_files.RED_JSON}")
     first = None if start is None else _load_start(start, spec)
     config = {
@@ -190,7 +190,7 @@ def train_red(
         seed=number,
         start=None if first is None else first.weights,
     )
-    identity = {"config": setting_names.flatten(config)}  # as checkpoints are read
+    identity = {"config": manifest.flat_settings(config)}  # as checkpoints are read
     machine_code.announce_compilation()
     progress = live.ProgressLine(total_episodes, quiet=quiet)
     with (

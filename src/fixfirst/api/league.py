@@ -137,5 +137,5 @@ def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:
     return {
         "evaluation": asdict(evaluation),
         "episodes": league.episodes,
-        "last_round": matrix.rounds_of(last)[-1].as_dict(),
+        "last_round": asdict(matrix.rounds_of(last)[-1]),
     }

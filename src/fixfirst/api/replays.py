@@ -15,8 +15,6 @@ from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.reporter import replay as replay_page
 from fixfirst.reporter.run import Run
-from fixfirst.runs import layout
-from fixfirst.runs.layout import RunFiles
 
 PURPOSE = "protocol"  # the stream of seeds that defenders are played on
 EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
@@ -30,25 +28,24 @@ def write_replays(folder: Path, *, missing: bool = False) -> None:
     to be written, this page alone, which a report of the search links to.
     """
     run = Run(folder)
-    if missing and RunFiles(folder).replay_of(layout.WHY_PAGE).exists():
+    if missing and run.files.why.exists():
         return
     machine_code.announce_compilation()
-    pages: list[tuple[str, Path, Sequence[str | None]]] = []  # name, policy, and the orders it is to follow
+    pages: list[tuple[Path, Path, Sequence[str | None]]] = []  # its file, a policy, and the orders it is to follow
     if run.answer is not None:
-        pages = [(order.workflow, folder, [order.workflow]) for order in run.answer.orders]
+        pages = [(run.files.replay_of(order.workflow), folder, [order.workflow]) for order in run.answer.orders]
     elif run.ranked_trials is not None:
         ranks = {row.workflow: rank for rank, row in enumerate(run.ranked_trials.ranking.rows)}
         accepted = [trial for trial in run.trials if trial.accepted and trial.policy is not None]
         accepted.sort(key=lambda trial: ranks[run.workflow_of(trial)])
-        pages = [(f"trial {trial.id}", RunFiles(folder).trial(trial.id), [None]) for trial in accepted]
+        pages = [(run.files.replay_of(f"trial {trial.id}"), run.files.trial(trial.id), [None]) for trial in accepted]
     if len(pages) > _MOST_REPLAYS:
         pages = [*pages[: _MOST_REPLAYS - 1], pages[-1]]
     if missing:
         pages = []
     if run.answer is not None and run.answer.telling_orders is not None:
-        pages.append((layout.WHY_PAGE, folder, run.answer.telling_orders))
-    for name, policy, orders in pages:
-        page = RunFiles(folder).replay_of(name)
+        pages.append((run.files.why, folder, run.answer.telling_orders))
+    for page, policy, orders in pages:
         if page.parent.is_symlink():
             raise errors.RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
         page.parent.mkdir(exist_ok=True)

@@ -20,16 +20,14 @@ from fixfirst.api.run_objects import (
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game.simulator import compile_kernel
 from fixfirst.learner import driver
-from fixfirst.learner.tournament import train_in
-from fixfirst.learner.training_run import Begin, check_trainable
+from fixfirst.learner.tournament import Begin, check_trainable, train_in
 from fixfirst.policy import trained
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
-from fixfirst.runs import layout, manifest, provenance, rows
+from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.searcher import study
-from fixfirst.settings.execution import Execution
-from fixfirst.settings.search import SearchConfig, search_configs
+from fixfirst.settings.search import Execution, SearchConfig, search_configs
 from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:
@@ -329,7 +327,7 @@ def resume(
     folder = arguments.check_path("run", run)
     kind = manifest.read_manifest(folder)["kind"]
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    if changes := provenance.changed_since(manifest.read_manifest(folder)):
+    if changes := manifest.changed_since(manifest.read_manifest(folder)):
         errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:

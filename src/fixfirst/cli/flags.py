@@ -12,9 +12,8 @@ from fixfirst.cli.app import RARE, default_in_words, whole
 from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
-from fixfirst.runs import setting_names
-from fixfirst.settings import ppo, resolve, tournament, training
-from fixfirst.settings.exploitation import Exploitation
+from fixfirst.runs import manifest
+from fixfirst.settings import ppo, resolve, training
 
 # What most people ask for, in this order; all else is in the group of the model that declares it, or here.
 COMMON = ("total_episodes", "workflow", "scenario", "red_agent", "variant", "seed", "preset", "exploit")
@@ -25,9 +24,8 @@ _GROUPS: dict[type[BaseModel], str] = {
     compliance.Gate: "Order and gate",
     training.Alignment: "Order and gate",
     ppo.PPOConfig: "Learning",
-    tournament.TournamentConfig: "Stages",
+    training.TournamentConfig: "Stages",
     training.PlayerSettings: "Policy",
-    Exploitation: "Attackers",
 }
 FILES = ("checkpoint_every", "tensorboard", "log_episodes")
 OrderFlag = Annotated[
@@ -41,6 +39,7 @@ OrderFlag = Annotated[
 
 def _group(name: str) -> Group:
     owner = next((label for model, label in _GROUPS.items() if name in model.model_fields), "Search")
+    owner = "Attackers" if name.startswith("exploit") else owner
     return SETTINGS if name in COMMON else RARE["Files" if name in FILES else owner]
 
 
@@ -71,8 +70,8 @@ def flags_of(
         if get_origin(kind) is tuple:
             options["negative"] = ""
         fields.append((name, Annotated[kind | None, Parameter(**options)], field(default=None)))
-    old = {name: now for name, now in setting_names.RENAMED.items() if now in model.model_fields and now not in without}
-    old |= dict.fromkeys(setting_names.GONE, "preset") if "preset" in model.model_fields else {}  # a word, whatever it is
+    old = {name: now for name, now in manifest.RENAMED.items() if now in model.model_fields and now not in without}
+    old |= dict.fromkeys(manifest.GONE, "preset") if "preset" in model.model_fields else {}  # a word, whatever it is
     for name, now in old.items():  # still read, and shown nowhere
         kind = Annotated[_plain(model.model_fields[now].annotation) | None, Parameter(name=resolve.flag(name), show=False)]
         fields.append((name, kind, field(default=None)))

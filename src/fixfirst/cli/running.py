@@ -12,10 +12,9 @@ from fixfirst.cli.app import RARE, Again, CyborgFlag, Json, Quiet, Switch, Table
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.runs import layout, manifest, sessions
 from fixfirst.runs.layout import RunFiles
-from fixfirst.settings.execution import Execution
-from fixfirst.settings.presets import LEAGUE, PRESETS
-from fixfirst.settings.search import SHOWN_DEFAULTS, SearchConfig
-from fixfirst.settings.training import NONE, TrainConfig
+from fixfirst.settings.presets import LEAGUE, PUBLISHED, SHOWN_DEFAULTS
+from fixfirst.settings.search import Execution, SearchConfig
+from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:  # made of models, these are no types to a checker
     from fixfirst.api import run_objects
@@ -23,7 +22,6 @@ if TYPE_CHECKING:  # made of models, these are no types to a checker
     SearchFlags = Any
     TrainFlags = Any
 else:
-    PUBLISHED = [name for name, values in PRESETS.items() if values and values.get("workflow") != NONE]
     SearchFlags = flags_of(
         SearchConfig,
         without=("units", "workflow"),
@@ -219,7 +217,7 @@ def _tell(run: "run_objects.AnyRun", as_json: bool, report: bool = False) -> Non
         lines, following = gate, [errors.command("evaluate", run.folder)]
     elif isinstance(run, run_objects.LeagueRun):
         if as_json:
-            return print_json({"run": str(run.folder), "rounds": [stand.as_dict() for stand in run.rounds]})
+            return print_json({"run": str(run.folder), "rounds": [asdict(stand) for stand in run.rounds]})
         lines = [stand.in_words() for stand in run.rounds]
         following = [errors.command("report", run.folder), errors.command("evaluate", run.folder, "--exploit")]
     else:

@@ -230,11 +230,13 @@ class League:
             "first_episode": self.updates,
         }
         parts = {"scripts": rollout.collect(self._scripts, self.player, workflows=self.orders, **streams)}
-        parts |= {f"frozen {number}": self._play_frozen(number, streams) for number in self._sample_opponents()}
+        count, rng = min(self.config.frozen, len(self.pool)), np.random.default_rng([self.config.seed, self.updates])
+        met = draw(self.pool, rng, count) if count else []
+        parts |= {f"frozen {number}": self._play_frozen(number, streams) for number in met}
         duels = [self._play_live(number) for number in range(len(self.live))]
         parts |= {f"live {number}": duel.blue for number, duel in enumerate(duels)}
         with ThreadPoolExecutor(1) as beside:
-            reds = beside.map(self._teach_live, self.live, duels)
+            reds = beside.map(lambda live, duel: live.training.learn(duel, live.age / self.config.life), self.live, duels)
             self._learn(list(parts.values()), beside)
             list(reds)  # what went wrong there is raised here
         returns = {name: float(part.returns.mean()) for name, part in parts.items()}
@@ -275,14 +277,6 @@ class League:
         sleep = choices.index(sleep_id) if sleep_id in choices else 0
         opening = self.spec.opening[:awake]
         return (*opening, *[FREE] * (awake - len(opening)), *[sleep] * asleep)
-
-    def _teach_live(self, live: _LiveRed, duel: rollout.Duel) -> None:
-        live.training.learn(duel, live.age / self.config.life)
-
-    def _sample_opponents(self) -> list[int]:
-        """Return which frozen attackers are met in this update."""
-        count = min(self.config.frozen, len(self.pool))
-        return draw(self.pool, np.random.default_rng([self.config.seed, self.updates]), count) if count else []
 
     def _play_frozen(self, number: int, streams: Mapping[str, Any]) -> Rollout:
         red = self.pool[number]

@@ -73,11 +73,6 @@ class PPO:
         """All weights by name, as policy files hold them."""
         return self.policy.as_weights()
 
-    @property
-    def is_sound(self) -> bool:
-        """Are all weights numbers?"""
-        return bool(np.isfinite(self.policy.vector).all())
-
     def start_from(self, weights: Weights) -> None:
         """Take over another policy's weights; the optimiser stays as it is."""
         self.policy.vector[:] = Network.of(weights).vector
@@ -103,13 +98,15 @@ class PPO:
         starts = np.empty(len(seen.rows) + 1, np.int64)
         active = np.empty(len(seen.rows) * self._inputs, np.int64)
         bits_of_rows(seen.rows, self._words, starts, active)
-        advantages, returns = targets(config, rewards, self.values(starts, active)[seen.row_of], groups)
+        values = np.empty(len(seen.rows), np.float32)  # what the critic thinks of each row
+        values_of_rows(self.policy.critic, starts, active, self._benches[1].work, values)
+        advantages, returns = targets(config, rewards, values[seen.row_of], groups)
         allowed = self.spec.allowed(seen.rows[: seen.used])
         learned = seen.row_of, rollout.choices, advantages, returns, seen.used, self._actions
         rows = aggregate(starts, active, allowed, *learned)
-        settings, stats = self.settings(entropy, progress), np.empty(5)
+        numbers, stats = self._numbers(entropy, progress), np.empty(5)
         moments = self._first.vector, self._second.vector
-        work = self.policy, self._gradient, *moments, self._steps, rows, settings, *self._benches, stats
+        work = self.policy, self._gradient, *moments, self._steps, rows, numbers, *self._benches, stats
         if beside is None or not config.norms_apart:
             learn(*work, ACTOR | CRITIC)
         else:
@@ -120,13 +117,7 @@ class PPO:
         policy_loss, value_loss, spread, approx_kl, clip_fraction = (stats / rollout.actions.size).tolist()
         return UpdateStats(policy_loss, value_loss, spread, approx_kl, clip_fraction, seen.used, rollout.actions.size)
 
-    def values(self, starts: np.ndarray, active: np.ndarray) -> np.ndarray:
-        """[V] what the critic thinks of rows whose set bits are active[starts[v]:starts[v + 1]]."""
-        values = np.empty(len(starts) - 1, np.float32)
-        values_of_rows(self.policy.critic, starts, active, self._benches[1].work, values)
-        return values
-
-    def settings(self, entropy: float, progress: float) -> PPONumbers:
+    def _numbers(self, entropy: float, progress: float) -> PPONumbers:
         """Return what steers an update."""
         config = self.config
         return PPONumbers(

@@ -9,26 +9,53 @@ others go on, and a result. What becomes of one depends on the config and on tho
 Killed and begun again, a tournament goes on with the entrants that are not finished.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import cycle, islice
 from multiprocessing import current_process
 from pathlib import Path
 from typing import NamedTuple
 
 from fixfirst.base import errors, files, jobs, plans
-from fixfirst.learner import checkpoint
+from fixfirst.learner.driver import Driver, read_checkpoint, restore_checkpoint
 from fixfirst.learner.openings import evaluate_openings
 from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, stages_of
 from fixfirst.learner.training import Training, identity_of
-from fixfirst.learner.training_run import Begin, Message, Tell, train_on
+from fixfirst.play.rollout import make_world
+from fixfirst.policy.network import Weights
 from fixfirst.runs import csv_logs, rows, sessions
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.tensorboard import TensorBoard
+from fixfirst.runs.rows import TensorBoard
 from fixfirst.settings.training import TrainConfig
 
+Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
+Tell = Callable[[Message], None]
+
+
+@dataclass(frozen=True)
+class Begin:
+    """How a training begins; the same for all that compete in a tournament."""
+
+    start: Weights | None = None  # else from scratch
+    number: int = 0  # of its trial, in the logs
+    log: bool = True  # write a row per update
+    log_episodes: bool = False  # and a row per episode
+    num_workers: int | None = None  # processes of CybORG; nothing depends on it
+
+
 _FROM_SCRATCH = Begin()
+
+
+def check_trainable(config: TrainConfig) -> None:
+    """Raise what would keep a training from beginning: an extra or CybORG is not there, or is not what the config says."""
+    if config.tensorboard and find_spec("tensorboard") is None:
+        raise errors.ConfigError(
+            "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
+        )
+    if config.game.backend == "cyborg":
+        make_world(config.game, 1).close()
 
 
 @contextmanager
@@ -62,6 +89,28 @@ def train_in(
             yield winner
 
 
+def train_on(
+    training: Training, folder: Path, begin: Begin, tell: Tell, interrupt: object, tensorboard: Path | None = None
+) -> bool:
+    """Train from the folder's newest good checkpoint on; return False if interrupted, as opposed to trained to the end."""
+    with Driver(folder, training, training.identity, tell, training.config.checkpoint_every) as run:
+        log = episode_log = None
+        if begin.log:
+            log = run.open_log(RunFiles.training_log, rows.UpdateRow, lambda row: row.update, training.updates)
+        if begin.log_episodes:
+            episode_log = run.open_log(RunFiles.episode_log, rows.EpisodeRow, lambda row: row.update, training.updates)
+        with closing(TensorBoard(tensorboard, training.episodes + 1)) as board:
+            for update in run.steps(interrupt):
+                if log is not None:
+                    log.write(update.row)
+                if episode_log is not None:
+                    for episode in update.episode_rows():
+                        episode_log.write(episode)
+                board.add(update.row)
+                tell(update.row)
+        return not run.interrupted
+
+
 @dataclass(frozen=True)
 class EntrantJob:
     """All that an entrant depends on. origin: the folder of the one from whose end it goes on."""
@@ -76,7 +125,7 @@ class EntrantJob:
         """Return the result in the job's folder, if the last checkpoint is there, too, and is of this very job."""
         try:
             result = files.read_document(RunFiles(self.folder).result, "entrant")
-            checkpoint.read_last(self.folder, identity_of(self.config, self.entrant))
+            read_checkpoint(self.folder, identity_of(self.config, self.entrant))
             candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
             return EntrantResult(candidates, bool(result["accepted"]))
         except (OSError, ValueError, KeyError, errors.PolicyError):
@@ -105,7 +154,7 @@ def run_entrant(job: EntrantJob, tell: Tell, interrupt: object) -> EntrantResult
             return done
         with closing(job.training()) as training:
             if job.origin is not None:
-                training.load_parent(checkpoint.read_last(job.origin))
+                training.load_parent(read_checkpoint(job.origin))
             elif job.begin.start is not None:
                 training.inherit(job.begin.start)
             if not train_on(training, job.folder, job.begin, tell, interrupt):
@@ -226,7 +275,7 @@ class _Tournament:
         if self._log is None:
             return
         for job in entrants:
-            for row in csv_logs.iterate_rows(RunFiles(job.folder).training_log, rows.UpdateRow):
+            for row in csv_logs.read_rows(RunFiles(job.folder).training_log, rows.UpdateRow):
                 self._log.write(row)
                 self._board.add(row)
         self._log.sync()
@@ -234,7 +283,7 @@ class _Tournament:
     def _crown(self, winner: EntrantJob) -> Training:
         """Write the policy of the best: it is what the whole tournament has learned."""
         training = winner.training()
-        if complaints := checkpoint.restore(winner.folder, training, training.identity):
+        if complaints := restore_checkpoint(winner.folder, training, training.identity):
             raise errors.RunDirError(f"{complaints[0]}; go on with: {errors.command('resume', self.folder)}")
         if not self._accepted:
             training.updates, training.episodes = self._jobs[-1].entrant.end

@@ -120,10 +120,6 @@ class Training:
         self._rebuild_player()
 
     @property
-    def _stage_updates(self) -> int:
-        return self.updates - self.entrant.updates
-
-    @property
     def _stage_episodes(self) -> int:
         return self.episodes - self.entrant.episodes
 
@@ -179,7 +175,7 @@ class Training:
             progress=self._progress,
             seed=seeds.stream_seed(config.seed, "batch", self.updates),
         )
-        if not self.learner.is_sound:
+        if not np.isfinite(self.learner.policy.vector).all():
             raise errors.ConfigError(
                 f"training diverged in update {self.updates + 1}; try a learning rate below {config.ppo.learning_rate}"
             )
@@ -219,7 +215,7 @@ class Training:
     @property
     def _progress(self) -> float:
         """Share of the plan's updates that are done."""
-        return self.stage.progress(self._stage_updates)
+        return self.stage.progress(self.updates - self.entrant.updates)
 
     def _rewards(self, rollout: Rollout) -> np.ndarray:
         """[T, B] the world's rewards as the learner sees them: Restore may be cheaper at first."""

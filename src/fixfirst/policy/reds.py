@@ -30,7 +30,7 @@ from fixfirst.policy.table import (
     enter_odds,
     find_row,
 )
-from fixfirst.runs import provenance
+from fixfirst.runs import manifest
 
 BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
 KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
@@ -64,7 +64,7 @@ class RedPolicy:
 
     def save(self, folder: Path) -> None:
         """Write red.safetensors and red.json, which says what the attacker reads and chooses, and its facts."""
-        document = {"scenario": self.spec.scenario.name, **self.spec.as_dict(), "versions": provenance.versions()}
+        document = {"scenario": self.spec.scenario.name, **self.spec.as_dict(), "versions": manifest.versions()}
         folder.mkdir(parents=True, exist_ok=True)
         array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document | self.facts, self.weights)
 

@@ -17,7 +17,7 @@ from fixfirst.policy.memories import Memories
 from fixfirst.policy.network import LAYERS, Network, shapes
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, probabilities
-from fixfirst.runs import provenance, setting_names
+from fixfirst.runs import manifest
 from fixfirst.runs.layout import RunFiles
 
 NamedOrder = Workflow | str
@@ -77,7 +77,7 @@ class Policy:
     def save(self, folder: Path, **facts: Any) -> None:
         """Write policy.safetensors and policy.json. facts: what is noted beside its own facts, or in their place."""
         document = {"workflow": None if self.workflow is None else str(self.workflow), **self.spec.as_dict()}
-        document |= {"inputs": self.spec.inputs, "actions": self.spec.actions, "versions": provenance.versions()}
+        document |= {"inputs": self.spec.inputs, "actions": self.spec.actions, "versions": manifest.versions()}
         noted = {name: fact for name, fact in self.facts.items() if name not in document}
         folder.mkdir(parents=True, exist_ok=True)
         array_files.write_pair(RunFiles(folder).policy_json, POLICY, document | noted | facts, self.weights)
@@ -268,7 +268,7 @@ def load_policy(path: str | Path) -> Policy:
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise errors.PolicyError(f"{RunFiles(folder).policy_json}: damaged ({e})") from e
     array_files.check_tensors(RunFiles(folder).policy_tensors, tensors, shapes(spec.inputs, spec.actions))
-    return Policy(tensors, workflow, spec, setting_names.flatten(facts.get("config", {})), facts)
+    return Policy(tensors, workflow, spec, manifest.flat_settings(facts.get("config", {})), facts)
 
 
 def load_parent(path: Path, spec: PolicySpec) -> Policy:

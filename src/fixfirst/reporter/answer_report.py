@@ -11,13 +11,12 @@ from fixfirst.reporter import curves, figures, texts
 from fixfirst.reporter.document import Document, Section, describe_game, describe_world, pairs_table, run_document
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import some
-from fixfirst.runs import layout
 from fixfirst.stats.answer import Answer
 
 
 def answer_report(run: Run, answer: Answer) -> Document:
     """Build the report of one finished search."""
-    why = run.files.replay_of(layout.WHY_PAGE)
+    why = run.files.why
     later = []
     if answer.telling_orders is not None and not why.exists():
         command = errors.command("report", errors.printable(str(run.folder)), "--replays")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from fixfirst.base.tables import typeset
 from fixfirst.reporter.document import Document
-from fixfirst.runs import provenance
+from fixfirst.runs import manifest
 
 _TEMPLATES = Path(__file__).parent
 _REFRESH_S = 10  # seconds after which the page of a running run looks for news
@@ -31,7 +31,7 @@ def report_page(document: Document, here: Path) -> str:
         for name, replay in document.replays.items()
     }
     parts = {"style": read_part("report.css"), "script": read_part("report.js"), "replays": as_data(replays)}
-    version = provenance.versions()["fixfirst"]
+    version = manifest.versions()["fixfirst"]
     link = _link(document, here)
     return fill("page.html", document=document, link=link, drawn=drawn, version=version, refresh_s=_REFRESH_S, **parts)
 

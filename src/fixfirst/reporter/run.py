@@ -14,12 +14,12 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.orders import order
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.runs.csv_logs import iterate_rows, read_rows
+from fixfirst.runs.csv_logs import read_rows
 from fixfirst.runs.layout import Kind, RunFiles
 from fixfirst.runs.manifest import read_config, read_manifest
 from fixfirst.runs.matrix import complete_rounds
 from fixfirst.runs.rows import ChoiceRow, MatrixRow, Outcome, SessionRow, Trial, UpdateRow, ValueRow
-from fixfirst.runs.sessions import RUNNING, status
+from fixfirst.runs.sessions import is_locked
 from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.evaluation import Evaluation
@@ -120,13 +120,15 @@ class Run:
 
     @cached_property
     def status(self) -> str:
-        """running, finished or interrupted; a lenient reader does not know where nothing is recorded."""
+        """running, finished or interrupted; a lenient reader does not know where nothing is recorded. Of a finished run no
+        lock is asked for.
+        """
         outcome = self.sessions[-1].outcome if self.sessions else UNKNOWN if self.lenient else Outcome.INTERRUPTED
-        return status(self.folder, outcome)
+        return Outcome.RUNNING if outcome != Outcome.FINISHED and is_locked(self.folder) else outcome
 
     @property
     def is_running(self) -> bool:
-        return self.status == RUNNING
+        return self.status == Outcome.RUNNING
 
     @cached_property
     def result_settings(self) -> dict[str, str]:
@@ -166,14 +168,14 @@ class Run:
     @_part(RunFiles.rounds, ())
     def rounds(self) -> tuple[ValueRow, ...]:
         """Return what replicates earned under every known order after each complete round."""
-        rows = read_rows(self.files.rounds, ValueRow)
+        rows = list(read_rows(self.files.rounds, ValueRow))
         complete = max((row.round for row in rows if row.last), default=0)
         return tuple(row for row in rows if row.round <= complete)
 
     @_part(RunFiles.matrix, ())
     def matrix(self) -> tuple[MatrixRow, ...]:
         """Return what the defender of a league earned after each round against each attacker."""
-        return tuple(complete_rounds(read_rows(self.files.matrix, MatrixRow)))
+        return tuple(complete_rounds(list(read_rows(self.files.matrix, MatrixRow))))
 
     @_part(RunFiles.choices, ())
     def choices(self) -> tuple[ChoiceRow, ...]:
@@ -182,7 +184,7 @@ class Run:
     @_part(RunFiles.training_log, Updates(*np.empty((6, 0))))
     def updates(self) -> Updates:
         cells = array("d")
-        for row in iterate_rows(self.files.training_log, UpdateRow):
+        for row in read_rows(self.files.training_log, UpdateRow):
             values = (row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s)
             cells.extend(np.nan if value is None else value for value in values)
         return Updates(*np.array(cells).reshape(-1, 6).T)

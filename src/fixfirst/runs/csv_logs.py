@@ -109,13 +109,11 @@ class CsvLog(Generic[_R]):
         self._file.close()
 
 
-def read_rows(path: Path, kind: type[_R]) -> list[_R]:
-    """Return the rows of a log; a half-written last line is left out, a file that is not there has none."""
-    return list(iterate_rows(path, kind))
+def read_rows(path: Path, kind: type[_R]) -> Iterator[_R]:
+    """Yield the rows of a log, in the memory of one.
 
-
-def iterate_rows(path: Path, kind: type[_R]) -> Iterator[_R]:
-    """Yield the rows of a log, in the memory of one."""
+    A half-written last line is left out; a file that is not there has none.
+    """
     return (row for row, _ in _scan(path, kind) if row is not None)
 
 

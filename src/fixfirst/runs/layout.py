@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import overload
 
@@ -12,7 +13,6 @@ from fixfirst.game.attacker_files import RED_JSON, RED_TENSORS
 
 RUNS = Path("runs")  # where runs go unless told otherwise
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
-WHY_PAGE = "why"  # the replay with the same episodes under two orders
 _DEPTH = 2  # a study holds its runs one level down
 
 
@@ -53,6 +53,7 @@ class RunFiles:
     page = _File("report.html")  # the page about it, or about all runs of a study
     page_in_markdown = _File("report.md")
     replay = _File("replay.html")  # episodes of its policy, once watched
+    why = _File("replays/why.html")  # the same episodes under two orders
     lock = _File(".lock")  # held while somebody works on it
     # train, league, and whatever else trains one policy
     result = _File("result.json")  # the final evaluation
@@ -108,17 +109,15 @@ _RECORDS = {value._name for value in vars(RunFiles).values() if isinstance(value
 
 
 def unused_folder(name: str) -> Path:
-    """runs/<name>, or runs/<name>-2, -3, ... if there are such runs already."""
+    """Return runs/<name>, or runs/<name>-2, -3, ... if there are such runs already."""
     return next(folder for folder in folders_of(name) if not folder.exists())
 
 
 def folders_of(name: str) -> Iterator[Path]:
     """Yield runs/<name>, runs/<name>-2, -3, ..."""
-    plain, number = plain_name(name), 1
+    plain = plain_name(name)
     yield RUNS / plain
-    while True:
-        number += 1
-        yield RUNS / f"{plain}-{number}"
+    yield from (RUNS / f"{plain}-{number}" for number in count(2))
 
 
 def plain_name(name: str) -> str:
@@ -144,17 +143,12 @@ def check_output(what: str, value: str | Path, *inputs: object) -> Path:
 
 def find_runs(folder: Path, depth: int = _DEPTH) -> list[Path]:
     """Return the run directories below a folder, by name; a folder that cannot be read has none."""
-    return list(_find(folder, depth))
-
-
-def _find(folder: Path, depth: int) -> Iterator[Path]:
-    try:
-        children = sorted(folder.iterdir())
-    except OSError:
-        return
-    for child in children:
-        with suppress(OSError):  # one that cannot be looked into does not hide the others
-            if RunFiles(child).manifest.is_file():
-                yield child
-            elif depth > 1 and child.is_dir():
-                yield from _find(child, depth - 1)
+    runs = []
+    with suppress(OSError):
+        for child in sorted(folder.iterdir()):
+            with suppress(OSError):  # one that cannot be looked into does not hide the others
+                if RunFiles(child).manifest.is_file():
+                    runs.append(child)
+                elif depth > 1 and child.is_dir():
+                    runs += find_runs(child, depth - 1)
+    return runs

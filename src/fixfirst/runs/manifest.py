@@ -1,8 +1,15 @@
-"""Beginning a run directory, and reading back what it was begun with: the manifest and the configuration."""
+"""What a run is begun with, and reading it back: the manifest, with all that may change the bytes of a result, and the
+configuration, whose settings may have older names.
+"""
 
+import hashlib
+import importlib.metadata
+import os
+import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -10,12 +17,39 @@ from typing import Any
 import tomli_w
 
 from fixfirst.base import errors, files
-from fixfirst.runs import layout, provenance, sessions, setting_names
+from fixfirst.runs import layout, sessions
 from fixfirst.runs.layout import Kind, RunFiles
 
 SCHEMA = 2  # of a run directory; what version 1 wrote can be looked at
 CODE = ("cyborg",)  # settings that name code to be run: no file decides them
 _CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
+_CPU_INFO = Path("/proc/cpuinfo")
+_SOURCE = Path(__file__).resolve().parent.parent
+
+_TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")  # of earlier versions' files
+_IN_TABLES = {  # settings that had another name in their table
+    ("training", "total_episodes"): "max_episodes",
+    ("ppo", "num_envs"): "n_envs",
+    ("ppo", "value"): "vf_coef",
+    ("alignment", "kind"): "keep",
+    ("alignment", "weight"): "alignment_lambda",
+    **{("alignment", name): f"alignment_{name}" for name in ("adaptive", "rate", "target", "limit", "explore")},
+}
+RENAMED = {
+    "beginners": "trainings",
+    "clip": "clip_coef",
+    "ends": "finalists_kept",
+    "entropy": "ent_coef",
+    "finals": "finalists",
+    "free_restores": "restore_cost_warmup_episodes",
+    "halvings": "halving_rounds",
+    "lines": "survivors",
+    "softening": "initial_logit_scale",
+    "softer": "initial_logit_scale",
+    "starts": "entrants",
+    "value_weight": "vf_coef",
+}
+GONE = {"engine": ("auto", "compiled", None), "minibatches": (1, "1", None)}  # and with which values nothing changes
 
 
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], options: dict[str, Any] | None = None) -> None:
@@ -36,9 +70,9 @@ def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] 
         "command": errors.command(*sys.argv[1:]),
         "seed": seed,
         "options": options or {},
-        "versions": provenance.versions(),
-        "source_sha256": provenance.source_sha256(),
-        "machine": provenance.machine(),
+        "versions": versions(),
+        "source_sha256": source_sha256(),
+        "machine": machine(),
         **more,
     }
     run = RunFiles(folder)
@@ -110,7 +144,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     config = read_settings(path)
     if files.sha256(files.read_file(path)) != manifest.get(_CONFIG_HASH):
         raise errors.RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
-    return {name: value for name, value in setting_names.flatten(config).items() if name not in CODE}
+    return {name: value for name, value in flat_settings(config).items() if name not in CODE}
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -129,18 +163,72 @@ def finished_like(name: str, config: dict[str, Any]) -> Path | None:
     for folder in takewhile(Path.exists, layout.folders_of(name)):
         with suppress(errors.RunDirError, OSError):
             manifest = read_manifest(folder)
-            same = manifest.get(_CONFIG_HASH) == wanted and not provenance.changed_since(manifest)
+            same = manifest.get(_CONFIG_HASH) == wanted and not changed_since(manifest)
             if same and sessions.is_finished(folder):
                 return folder
     return None
 
 
 def _as_toml(config: dict[str, Any]) -> bytes:
-    return tomli_w.dumps(_without_none(config)).encode()
+    """TOML has no null: a missing key says the same."""
+    return tomli_w.dumps({name: value for name, value in config.items() if value is not None}).encode()
 
 
-def _without_none(value: Any) -> Any:
-    """Leave out what is None: TOML has no null, a missing key says the same."""
-    if isinstance(value, dict):
-        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
-    return value
+def versions() -> dict[str, str]:
+    """Return the versions of everything that can change a result."""
+    versions = {"python": platform.python_version()}
+    for package in ("fixfirst", "numpy", "numba", "torch", "gymnasium"):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+@cache
+def source_sha256() -> str:
+    """Return a hash of all our source files: a `git pull` changes it, and not the version."""
+    digest = hashlib.sha256()
+    for path in sorted(_SOURCE.rglob("*.py")):
+        digest.update(f"{path.relative_to(_SOURCE)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def machine() -> dict[str, Any]:
+    """Return where this is: system, cores, and the CPU by kind, model and features, as far as Linux says."""
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0].splitlines()
+    cpu = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}  # of the first core
+    facts = {"system": platform.system(), "cpu": platform.machine(), "cores": os.cpu_count()}
+    return facts | {"model": cpu.get("model name", platform.processor()), "features": sorted(cpu.get("flags", "").split())}
+
+
+def changed_since(manifest: Mapping[str, Any]) -> list[str]:
+    """Return what is not as when the run was begun, and may change its bytes."""
+    now = {**versions(), **{name: value for name, value in machine().items() if name in ("system", "cpu", "model")}}
+    then = {name: value for group in ("versions", "machine") for name, value in dict(manifest.get(group) or {}).items()}
+    changes = [f"{name} {here}, was {then[name]}" for name, here in now.items() if then.get(name, here) != here]
+    return changes + ["another source code"] * (manifest.get("source_sha256", source_sha256()) != source_sha256())
+
+
+def flat_settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by the names they have now, in one level, the outermost where there are several of a name.
+
+    `units` is a value, not a table.
+    """
+    inner: dict[str, Any] = {}
+    for table in _TABLES:
+        if isinstance(content := document.get(table), Mapping):
+            inner |= {_IN_TABLES.get((table, name), name): value for name, value in flat_settings(content).items()}
+    outer = {name: value for name, value in document.items() if name not in _TABLES or not isinstance(value, Mapping)}
+    return _current(inner) | _current(outer)
+
+
+def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return flat settings by the names they have now, without those that are gone and changed nothing."""
+    return {
+        RENAMED.get(name, name): value
+        for name, value in settings.items()
+        if name not in GONE or not any(value is harmless or value == harmless for harmless in GONE[name])
+    }

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from fixfirst.runs.rows import AttackerKind, MatrixRow
 
@@ -38,16 +37,6 @@ class Round:
     def worst(self) -> MatrixRow | None:
         """The attacker that takes most."""
         return _worst(row for row in (self.known, self.fresh) if row is not None)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        rows = {"known": self.known, "fresh": self.fresh}
-        return {
-            "round": self.round,
-            "updates": self.updates,
-            "scripts": dict(self.scripts),
-            "attackers": self.attackers,
-        } | {name: None if row is None else row.values() for name, row in rows.items()}
 
     def in_words(self) -> str:
         """Return it in one line."""

@@ -1,7 +1,9 @@
-"""The rows of a run's CSV files."""
+"""The rows of a run's CSV files; what TensorBoard shows of them."""
 
+import time
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from fixfirst.base import files
@@ -158,6 +160,38 @@ class UpdateRow(Row):
         return {name: value for name, value in numbers.items() if name is not None and value is not None}
 
 
+class TensorBoard:
+    """TensorBoard's event files of a run, from the episode at which it continues; an extra: pip install
+    'fixfirst[tensorboard]'. `None` as folder: nobody wants them.
+    """
+
+    def __init__(self, folder: Path | None, first_step: int):
+        self._writer: Any = None
+        if folder is not None:
+            from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # slow to import, and not everybody has it
+            from tensorboard.compat.proto.summary_pb2 import Summary
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+            self._event, self._summary, self._writer = Event, Summary, EventFileWriter(str(folder))
+            # Hides what an interrupted run had written from this step on: it is played again.
+            self._write(first_step, session_log=SessionLog(status=SessionLog.START))
+
+    def add(self, row: UpdateRow) -> None:
+        """Write one update, at the run's episode count."""
+        if self._writer is not None:
+            value = self._summary.Value
+            plotted = [value(tag=tag, simple_value=number) for tag, number in row.plotted().items()]
+            self._write(row.sampled, summary=self._summary(value=plotted))
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self, step: int, **content: Any) -> None:
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, **content))
+        self._writer.flush()  # another thread writes: what was added survives a kill
+
+
 @dataclass(frozen=True, kw_only=True)
 class EpisodeRow(Row):
     """One training episode."""
@@ -176,10 +210,11 @@ class EpisodeRow(Row):
 
 
 class Outcome(StrEnum):
-    """How a time at work ended."""
+    """How a time at work ended, if it did."""
 
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
+    RUNNING = "running"  # no row says so
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ from fixfirst.runs.csv_logs import CsvLog, read_rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Outcome, SessionRow
 
-RUNNING = "running"
 ORPHAN_WAIT_S = 30.0  # for a worker whose driver was killed to notice that it is alone
 
 
@@ -46,12 +45,6 @@ def job_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def status(folder: Path, outcome: str = "") -> str:
-    """running, finished or interrupted. Of a finished run no lock is asked for. outcome: of its last session, if known."""
-    outcome = outcome or last_outcome(folder)
-    return RUNNING if outcome != Outcome.FINISHED and is_locked(folder) else outcome
-
-
 def is_locked(folder: Path) -> bool:
     """Does a process work on it? Only asks: whoever wants to begin just now is not kept from it."""
     try:
@@ -64,15 +57,10 @@ def is_locked(folder: Path) -> bool:
         os.close(descriptor)
 
 
-def last_outcome(folder: Path) -> Outcome:
-    """Return how the last session ended. A kill leaves no row."""
-    sessions = read_rows(RunFiles(folder).runtime, SessionRow)
-    return sessions[-1].outcome if sessions else Outcome.INTERRUPTED
-
-
 def is_finished(folder: Path) -> bool:
-    """Is its end noted?"""
-    return last_outcome(folder) == Outcome.FINISHED
+    """Is its end noted? A kill leaves no row."""
+    sessions = list(read_rows(RunFiles(folder).runtime, SessionRow))
+    return bool(sessions) and sessions[-1].outcome == Outcome.FINISHED
 
 
 def now() -> str:

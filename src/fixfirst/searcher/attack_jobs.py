@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fixfirst.base import files
 from fixfirst.game import red_view
-from fixfirst.learner import checkpoint, driver, league, red_training
+from fixfirst.learner import driver, league, red_training
 from fixfirst.learner.population import FrozenRed
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
@@ -131,7 +131,7 @@ def run_adapt(job: AdaptJob, tell: TellJob, interrupt: object) -> list[float] | 
     """Train the defender for a round; return what it then earns against the search's attacker under each order."""
     with sessions.job_folder(job.folder):
         if (done := job.result()) is not None:
-            checkpoint.delete(job.folder)  # a kill may have come between its result and this
+            driver.delete_checkpoints(job.folder)  # a kill may have come between its result and this
             return [float(mean) for mean in done["means"]]
         training, spec = _begin_league(job), red_view.RedSpec(job.config.game.scenario)
         each = job.budget // job.updates
@@ -150,7 +150,7 @@ def run_adapt(job: AdaptJob, tell: TellJob, interrupt: object) -> list[float] | 
             played = play_under(job, network, policy.spec, order, order, f"adapted/{job.round}", _SCRIPT_EPISODES)
             means.append(float(played.returns.mean()))
         files.write_document(RunFiles(job.folder).result, "result", {"job": job.digest, "means": means})
-        checkpoint.delete(job.folder)
+        driver.delete_checkpoints(job.folder)
         return means
 
 

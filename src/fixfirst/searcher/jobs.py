@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import distributions, files
-from fixfirst.learner import checkpoint, driver
-from fixfirst.learner.tournament import train_in
-from fixfirst.learner.training_run import Begin
+from fixfirst.learner import driver
+from fixfirst.learner.tournament import Begin, train_in
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy.network import Network
@@ -90,7 +89,7 @@ def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     """Train the defender that knows no order yet."""
     with sessions.job_folder(job.folder):
         if job.result() is not None:
-            checkpoint.delete(job.folder)  # a kill may have come between its result and this
+            driver.delete_checkpoints(job.folder)  # a kill may have come between its result and this
             return True
         started = time.perf_counter()
         with train_in(job.folder, job.config, tell, interrupt, Begin(log=False)) as training:

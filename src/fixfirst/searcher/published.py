@@ -16,9 +16,8 @@ from fixfirst.orders.order import Workflow
 from fixfirst.policy.trained import load_policy
 from fixfirst.runs import csv_logs, layout, rows
 from fixfirst.runs.layout import RunFiles
-from fixfirst.runs.rows import Trial
+from fixfirst.runs.rows import TensorBoard, Trial
 from fixfirst.runs.sessions import Session
-from fixfirst.runs.tensorboard import TensorBoard
 from fixfirst.searcher.choosing import choice_row
 from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.search import View
@@ -208,13 +207,13 @@ class _Logs:
         """Write a trial's rows, the ledger's last: a trial in the ledger is complete. A lost one has no others."""
         if trial.status != rows.Status.FAILED:
             own = RunFiles(self._run.trial(trial.id))
-            for row in csv_logs.iterate_rows(own.training_log, rows.UpdateRow):
+            for row in csv_logs.read_rows(own.training_log, rows.UpdateRow):
                 counted = replace(row, sampled=used_before + row.episodes)
                 self.training.write(counted)
                 self.board.add(counted)
             self.training.sync()
             if self.episodes is not None:
-                for episode in csv_logs.iterate_rows(own.episode_log, rows.EpisodeRow):
+                for episode in csv_logs.read_rows(own.episode_log, rows.EpisodeRow):
                     self.episodes.write(episode)
                 self.episodes.sync()
         self.ledger.write(trial)

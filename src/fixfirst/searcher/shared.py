@@ -61,7 +61,7 @@ class SharedSearch:
     def reload(self) -> None:
         """Go to the last complete round of the ledger, or to the answer."""
         self.answer = Answer.read(self.folder)
-        ledger = csv_logs.read_rows(RunFiles(self.folder).rounds, rows.ValueRow)
+        ledger = list(csv_logs.read_rows(RunFiles(self.folder).rounds, rows.ValueRow))
         complete = max((row.round for row in ledger if row.last), default=0)
         self._forget_rounds()
         self.add_rounds([row for row in ledger if row.round <= complete])
@@ -88,9 +88,7 @@ class SharedSearch:
     @property
     def used(self) -> int:
         """Training episodes so far, of all trainings."""
-        budget = self.config.budget
-        played = budget.played(self.rounds, budget.drop_round)
-        return budget.trainings * budget.base + played * budget.round_episodes if self.rounds else 0
+        return self.config.budget.used(self.rounds) if self.rounds else 0
 
     @property
     def is_done(self) -> bool:

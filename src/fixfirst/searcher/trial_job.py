@@ -5,10 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fixfirst.base import files
-from fixfirst.learner import checkpoint, driver
-from fixfirst.learner.tournament import train_in
+from fixfirst.learner import driver
+from fixfirst.learner.tournament import Begin, train_in
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import Begin
 from fixfirst.policy.trained import load_policy
 from fixfirst.runs import rows, sessions
 from fixfirst.runs.layout import RunFiles
@@ -36,7 +35,7 @@ def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     """Train, gate and evaluate one order; return its row of the ledger."""
     with sessions.job_folder(job.folder):
         if (done := job.result()) is not None:
-            checkpoint.delete(job.folder)  # a kill may have come between its result and this
+            driver.delete_checkpoints(job.folder)  # a kill may have come between its result and this
             return Trial.from_values(done["trial"])
         started = time.perf_counter()
         start = None if job.parent_policy is None else load_policy(job.parent_policy).weights

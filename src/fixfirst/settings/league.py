@@ -1,6 +1,7 @@
 """How attackers learn, and how a defender is trained against a population of them (a league)."""
 
 from functools import cached_property
+from typing import Any
 
 from pydantic import Field
 
@@ -8,10 +9,9 @@ from fixfirst.game import parts
 from fixfirst.settings.ppo import PPOConfig
 from fixfirst.settings.resolve import NamedSettings
 
-_BOTH = PPOConfig(epochs=4, row_parts=2, lr_schedule="linear", lr_final=0.05, entropy_schedule="linear", norms_apart=True)
-RED_PPO = _BOTH.model_copy(
-    update={"growth": ((10_000, 2), (25_000, 5)), "learning_rate": 0.003, "ent_coef": 0.05, "last_layer": 0.1}
-)
+_BOTH: dict[str, Any] = {"epochs": 4, "row_parts": 2, "norms_apart": True}
+_BOTH |= {"lr_schedule": "linear", "lr_final": 0.05, "entropy_schedule": "linear"}
+RED_PPO = PPOConfig(**_BOTH, growth=((10_000, 2), (25_000, 5)), learning_rate=0.003, ent_coef=0.05, last_layer=0.1)
 
 
 class LeagueConfig(NamedSettings):
@@ -65,7 +65,7 @@ class LeagueConfig(NamedSettings):
     @property
     def blue_ppo(self) -> PPOConfig:
         """How the defender learns."""
-        return _BOTH.model_copy(update={"learning_rate": self.learning_rate, "ent_coef": self.ent_coef})
+        return PPOConfig(**_BOTH, learning_rate=self.learning_rate, ent_coef=self.ent_coef)
 
     @cached_property
     def red_ppo(self) -> PPOConfig:

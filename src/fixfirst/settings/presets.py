@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from fixfirst.base import errors
-
 # The published ways of training (docs/method.md): Monte-Carlo returns normalised over the batch, the reward for compliance
 # gained, the published gate, no warm-up, and inherited preferences taken as they are.
 _PUBLISHED: Mapping[str, Any] = MappingProxyType(
@@ -80,14 +78,23 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 
 
+PUBLISHED = tuple(name for name, values in PRESETS.items() if values.get("separate") and "workflow" not in values)
 LEAGUE = "guardian"  # the preset of a league, whose settings are its own (`league.py`)
 
+# What a trial has by default, where a training of its own has something else.
+TRIAL_DEFAULTS: Mapping[str, Any] = MappingProxyType({"min_episodes": 2_000, "stop_when_compliant": True})
 
-def check_preset(name: Any) -> str:
-    """Return the name itself, if there is a preset of this name."""
-    if isinstance(name, str) and name == LEAGUE:  # an array is compared element by element
-        raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
-    if not isinstance(name, str) or name not in PRESETS:
-        hint = errors.did_you_mean(name, (*PRESETS, LEAGUE)) if isinstance(name, str) else ""
-        raise errors.ConfigError(f"--preset must be one of {', '.join((*PRESETS, LEAGUE))}, got {name!r}{hint}")
-    return name
+# How one network for all orders learns by default: steadily, since a replicate that is stuck widens every interval.
+SHARED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "ent_coef": 0.01,
+        "entropy_schedule": "linear",
+        "lr_schedule": "linear",
+        "lr_final": 0.1,
+        "settle": 0.3,
+        "last_layer": 0.1,
+        "norms_apart": True,
+        "row_parts": 2,
+    }
+)
+SHOWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({**SHARED_DEFAULTS, **TRIAL_DEFAULTS})  # by --help

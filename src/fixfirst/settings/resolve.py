@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError, model_validator
 
 from fixfirst.base import arguments, errors
 from fixfirst.orders import order
-from fixfirst.runs import manifest, setting_names
-from fixfirst.settings.presets import PRESETS, check_preset
+from fixfirst.runs import manifest
+from fixfirst.settings.presets import LEAGUE, PRESETS
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -30,6 +30,16 @@ def flag(name: str) -> str:
     return "--from" if name == "from_policy" else f"--{name.replace('_', '-')}"
 
 
+def check_preset(name: Any) -> str:
+    """Return the name itself, if there is a preset of this name."""
+    if isinstance(name, str) and name == LEAGUE:  # an array is compared element by element
+        raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
+    if not isinstance(name, str) or name not in PRESETS:
+        hint = errors.did_you_mean(name, (*PRESETS, LEAGUE)) if isinstance(name, str) else ""
+        raise errors.ConfigError(f"--preset must be one of {', '.join((*PRESETS, LEAGUE))}, got {name!r}{hint}")
+    return name
+
+
 class NamedSettings(arguments.Settings):
     """Settings by name: older names are read, arrays and numbers that something would overflow with are refused."""
 
@@ -41,7 +51,7 @@ class NamedSettings(arguments.Settings):
         for name, value in values.items():
             if isinstance(value, np.ndarray | np.void):  # which cannot even be compared with what a setting may be
                 raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
-        return _without_old_names(setting_names.flatten(values), values)
+        return _without_old_names(manifest.flat_settings(values), values)
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:
@@ -74,8 +84,8 @@ class Resolvable(NamedSettings):
         cls, given: Mapping[str, Any], file: Path | None, units: Path | None
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """Return what the caller, variables and a file name: the arguments of `resolve`. units: groups the hosts."""
-        old = [name for name, now in setting_names.RENAMED.items() if now in cls.model_fields]
-        names = [name for name in (*cls.model_fields, *old, *setting_names.GONE) if name != "units"]
+        old = [name for name, now in manifest.RENAMED.items() if now in cls.model_fields]
+        names = [name for name in (*cls.model_fields, *old, *manifest.GONE) if name != "units"]
         variables = {name: os.environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in names}
         grouping = {} if units is None else {"units": order.read_units(units)}
         from_file = {} if file is None else _flat(cls, manifest.read_settings(file), f"{file}: ")
@@ -121,7 +131,7 @@ def _number(text: str) -> str:
 
 def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
     """Return settings by flat name. source: where they come from, for messages."""
-    flat = _without_old_names(setting_names.flatten(settings), settings, source)
+    flat = _without_old_names(manifest.flat_settings(settings), settings, source)
     for name in flat:
         if name not in model.model_fields:
             every = f"; known are {', '.join(sorted(model.model_fields))}"
@@ -133,15 +143,15 @@ def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "")
 
 def _without_old_names(flat: Mapping[str, Any], given: Mapping[str, Any], source: str = "") -> dict[str, Any]:
     """Return flat settings without those that are gone; a line for these, and one for all that were given by old names."""
-    renamed = [f"{flag(old)} is {flag(now)}" for old, now in setting_names.RENAMED.items() if old in given]
+    renamed = [f"{flag(old)} is {flag(now)}" for old, now in manifest.RENAMED.items() if old in given]
     if renamed:
         errors.note(f"{source}some settings have other names now: {', '.join(renamed)}")
-    if gone := sorted(flat.keys() & setting_names.GONE.keys()):
+    if gone := sorted(flat.keys() & manifest.GONE.keys()):
         errors.note(
             f"{source}{flag(gone[0])} has no effect: PyTorch no longer learns here. --row-parts cuts an epoch into parts; "
             "networks of your own learn with Stable-Baselines3 on our environments (docs/environments.md)"
         )
-    return {name: value for name, value in flat.items() if name not in setting_names.GONE}
+    return {name: value for name, value in flat.items() if name not in manifest.GONE}
 
 
 def _whole_passes(preset: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,50 +2,34 @@
 
 from collections import ChainMap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fixfirst.base import errors, seeds
+from fixfirst.base import arguments, errors, seeds
 from fixfirst.game.red_agents import names_listed
 from fixfirst.game.scenario_names import scenarios_listed
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.settings import presets, resolve, training
-from fixfirst.settings.budget import DROP_SHARE, FEWEST_REPLICATES, MOST_REPLICATES, PER_REPLICATE, Budget
-from fixfirst.settings.exploitation import Exploitation
+from fixfirst.settings.budget import DROP_SHARE, FEWEST_REPLICATES, MOST_REPLICATES, PER_REPLICATE, Budget, divide
 from fixfirst.settings.training import TrainConfig
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]
 
-# What a trial has by default, where a training of its own has something else.
-TRIAL_DEFAULTS: Mapping[str, Any] = MappingProxyType({"min_episodes": 2_000, "stop_when_compliant": True})
-
-# How one network for all orders learns by default: steadily, since a replicate that is stuck widens every interval.
-SHARED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
-    {
-        "ent_coef": 0.01,
-        "entropy_schedule": "linear",
-        "lr_schedule": "linear",
-        "lr_final": 0.1,
-        "settle": 0.3,
-        "last_layer": 0.1,
-        "norms_apart": True,
-        "row_parts": 2,
-    }
-)
-SHOWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({**SHARED_DEFAULTS, **TRIAL_DEFAULTS})  # by --help
 # Meander holds machines of all unit types but one: more orders differ, and prices settle later than against B_line.
 EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
+# With less, prices against attackers that adapt say how far the training of either side is, not what an order is worth.
+_LEAST_ATTACK, _LEAST_UPDATES = 1_000, 30
 MOST_SEEDS = 10_000  # of a study: every search has a config of its own in memory
 
 
-class SearchConfig(training.PlayerSettings, Exploitation):
+class SearchConfig(training.PlayerSettings):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
@@ -125,6 +109,19 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     test_episodes: int = Field(1_000, ge=2, description="Held-out episodes each trained policy is judged on.")
     log_episodes: bool = Field(False, description="Write one row per training episode to episodes.csv.")
 
+    exploit: bool = Field(False, description="Price orders against attackers that adapt, too.")
+    exploit_rounds: int = Field(
+        2, ge=0, description="How often defenders then learn against attackers that answer them; 0: they stay as they are."
+    )
+    exploit_episodes: int = Field(
+        2_000, ge=50, description="Training episodes of an attacker from each start; the best goes on for twice as many."
+    )
+    exploit_updates: int = Field(60, ge=1, description="Updates of a defender in a round against attackers.")
+    exploit_replicates: int = Field(
+        3, ge=1, description="Replicates that are attacked, at most; with fewer than 3 there are no intervals."
+    )
+    exploit_test_episodes: int = Field(1_000, ge=2, description="Fresh episodes on which the best attacker is played.")
+
     needs: ClassVar[resolve.Needs] = (
         (
             "--separate",
@@ -139,7 +136,11 @@ class SearchConfig(training.PlayerSettings, Exploitation):
             "replicates trainings rounds round_orders base_episodes watch_episodes selection_episodes measure_episodes "
             "margin exploit",
         ),
-        ("--exploit", lambda c: c.exploit, " ".join(name for name in Exploitation.model_fields if name != "exploit")),
+        (
+            "--exploit",
+            lambda c: c.exploit,
+            "exploit_rounds exploit_episodes exploit_updates exploit_replicates exploit_test_episodes",
+        ),
         ("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
         *training.PlayerSettings.needs,
     )
@@ -148,7 +149,7 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     def defaults_of(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is usual in the kind of search that the values ask for."""
         is_separate = str(values.get("separate")).strip().lower() in ("1", "true", "yes", "on")  # from wherever it comes
-        return {**(TRIAL_DEFAULTS if is_separate else SHARED_DEFAULTS)}
+        return {**(presets.TRIAL_DEFAULTS if is_separate else presets.SHARED_DEFAULTS)}
 
     @model_validator(mode="before")
     @classmethod
@@ -158,20 +159,15 @@ class SearchConfig(training.PlayerSettings, Exploitation):
         chosen = isinstance(order := values.get("workflow"), str) and order == training.ALL  # by the strategy, of all
         return {**cls.defaults_of(values), **values, **({"workflow": training.NONE} if chosen else {})}
 
-    @field_validator("replicates")
+    @field_validator("replicates", "trainings")
     @classmethod
-    def _fitting_replicates(cls, given: int, info: ValidationInfo) -> int:
-        if given or info.data.get("separate") or "total_episodes" not in info.data:
+    def _fitting_number(cls, given: int, info: ValidationInfo) -> int:
+        total, replicates = info.data.get("total_episodes"), info.data.get("replicates")
+        if given or info.data.get("separate") or total is None or (info.field_name == "trainings" and replicates is None):
             return given
-        return min(max(info.data["total_episodes"] // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
-
-    @field_validator("trainings")
-    @classmethod
-    def _fitting_trainings(cls, given: int, info: ValidationInfo) -> int:
-        if given or info.data.get("separate") or not {"total_episodes", "replicates"} <= info.data.keys():
-            return given
-        replicates = info.data["replicates"]
-        return replicates + (replicates // 2 if info.data["total_episodes"] >= PER_REPLICATE * replicates else 0)
+        if replicates is None:
+            return min(max(total // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
+        return replicates + (replicates // 2 if total >= PER_REPLICATE * replicates else 0)
 
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
@@ -238,19 +234,27 @@ class SearchConfig(training.PlayerSettings, Exploitation):
     @cached_property
     def budget(self) -> Budget:
         """How its training episodes are divided, if one network learns all orders."""
-        return Budget(
-            self.total_episodes,
-            self.episodes_per_update,
-            self.base_episodes,
-            self.rounds,
-            self.replicates,
-            self.trainings,
-        )
+        return self._divide(self.total_episodes, self.replicates, self.trainings)
+
+    def _divide(self, total: int, replicates: int, trainings: int) -> Budget:
+        return divide(total, self.episodes_per_update, self.base_episodes, self.rounds, replicates, trainings)
 
     @property
     def next_budget(self) -> int:
-        """How many episodes to try where these did not settle."""
-        return self.budget.enough(_enough_episodes({"red_agent": self.red_agent}))
+        """How many episodes to try where these did not settle, with as many trainings as are needed; at least the usual."""
+        if self.budget.can_settle:
+            return 2 * self.total_episodes
+        replicates = max(self.replicates, FEWEST_REPLICATES)
+        total = max(self.total_episodes, _enough_episodes({"red_agent": self.red_agent}))
+        while not self._divide(total, replicates, max(self.trainings, replicates)).is_long:
+            total *= 2
+        return total
+
+    @property
+    def adapts_long(self) -> bool:
+        """Is there enough training of attackers, and of defenders against them?"""
+        defends = not self.exploit_rounds or self.exploit_updates >= _LEAST_UPDATES
+        return defends and self.exploit_episodes >= _LEAST_ATTACK
 
     @cached_property
     def base_configs(self) -> tuple[TrainConfig, ...]:
@@ -348,3 +352,37 @@ def search_configs(
     if firsts[0].seed + seeds > 2**63:
         raise errors.ConfigError(f"--seed must be below 2**63 less --seeds, got {firsts[0].seed}")
     return [first.model_copy(update={"seed": first.seed + i}) if i else first for first in firsts for i in range(seeds)]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where trials run; the result does not depend on it."""
+
+    workers: int = 0
+    """Trials side by side; 0 = as many as there are cores and trials; 1 = in this process."""
+
+    executor: Literal["inline", "process", "ray"] | None = None
+    """inline (this process), process (worker processes; default with several workers) or ray (a cluster, docs/scale.md)."""
+
+    ray_address: str | None = None
+    """With --executor ray: local (default: a cluster of this machine alone), auto, or the address of a running cluster."""
+
+    cpus_per_trial: int | None = None
+    """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
+
+    def __post_init__(self) -> None:
+        arguments.check_int("--workers", self.workers, 0, wrong=errors.ConfigError)
+        if self.cpus_per_trial is not None:
+            arguments.check_int("--cpus-per-trial", self.cpus_per_trial, wrong=errors.ConfigError)
+        if self.executor is not None:
+            arguments.check_choice("executor", self.executor, ("inline", "process", "ray"))
+        if not isinstance(self.ray_address, str | None):
+            raise errors.ConfigError(f"--ray-address must be a string, got {self.ray_address!r}")
+        if self.executor == "inline" and self.workers > 1:
+            raise errors.ConfigError(f"--executor inline runs one trial at a time, --workers {self.workers} asks for more")
+        if self.executor != "ray" and (self.ray_address, self.cpus_per_trial) != (None, None):
+            raise errors.ConfigError("--ray-address and --cpus-per-trial need --executor ray")
+        if self.workers and self.ray_address not in (None, "local"):
+            raise errors.ConfigError(
+                "--workers is for this machine; how many trials run on a Ray cluster follows from its CPUs"
+            )

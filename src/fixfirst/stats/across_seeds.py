@@ -76,7 +76,7 @@ def ranking_table(
 
 def read_trials(folder: Path) -> list[Trial]:
     """Return all rows of a run's ledger, in order."""
-    trials = read_rows(RunFiles(folder).ledger, Trial)
+    trials = list(read_rows(RunFiles(folder).ledger, Trial))
     for number, trial in enumerate(trials):
         if trial.id != number or (trial.accepted and trial.return_mean is None):
             raise errors.RunDirError(f"{RunFiles(folder).ledger}: line {number + 2} is not of trial {number}, or damaged")
