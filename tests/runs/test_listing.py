@@ -8,7 +8,7 @@ import pytest
 from run_folder import BEST, write_config, write_search, write_session, write_training
 
 from fixfirst.cli import main
-from fixfirst.reporter.run_list import RunSummary, summarise_runs
+from fixfirst.cli.runs import RunSummary, summarise_runs
 from fixfirst.runs.layout import find_runs
 from fixfirst.runs.sessions import locked
 

@@ -141,7 +141,7 @@ def _exploit(agent: PolicyLike, red: dict[str, Any], settings: dict[str, Any], a
     if as_json:
         print_json(best.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
     else:
-        screen.print_lines(*best.in_words(scripts))
+        screen.show(*best.in_words(scripts))
 
 
 def _compare_worlds(agent: PolicyLike, settings: dict[str, Any], margin: float, as_json: bool) -> None:

@@ -107,7 +107,7 @@ def doctor_command(
     lines = []
     for group, values in findings.items():
         lines += [group, *(f"  {name:20} {'-' if value is None else value}" for name, value in values.items())]
-    screen.print_lines(*lines)
+    screen.show(*lines)
 
 
 def _find_cyborg(path: Path | None) -> dict[str, Any]:

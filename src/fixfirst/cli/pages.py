@@ -91,11 +91,11 @@ def watch_command(
         print(json.dumps(document))
         return
     if text:
-        screen.print_lines(*replay.replay_lines(document, turns=True))
+        screen.show(*replay.replay_lines(document, turns=True))
         return
     replay.write_replay(path, document)
     lines = replay.replay_lines(document, turns=False)
-    screen.print_lines(*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"]))
+    screen.show(*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"]))
     if open_it:
         open_page(path)
 

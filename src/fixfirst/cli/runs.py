@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fixfirst import __version__
@@ -10,7 +10,7 @@ from fixfirst.base import errors
 from fixfirst.base.tables import NONE, Column, Table, duration
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter import screen
-from fixfirst.reporter.run_list import RunSummary, summarise_runs
+from fixfirst.reporter.run import Run
 from fixfirst.runs import layout
 from fixfirst.runs.rows import Outcome
 
@@ -27,6 +27,39 @@ _COLUMNS = (
 _WIDE, _FIRST = 110, (0, 3, 4, 7)  # characters in which all columns have room, and those that matter where they have none
 
 
+@dataclass(frozen=True)
+class RunSummary:
+    """A run in one line. What is not known yet is None."""
+
+    folder: Path
+    kind: str  # search, train, league, or ? where it cannot be told
+    status: str  # running, finished, interrupted, or what is wrong with it
+    created: str
+    red_agent: str | None = None
+    workflow: str | None = None  # the rule, the best order so far, or the one trained
+    mean: float | None = None  # its return
+    seconds: float | None = None  # worked on, over all times
+
+
+def summarise_runs(folder: Path) -> list[RunSummary]:
+    """Return the runs of a folder, newest first."""
+    return sorted(map(summarise_run, layout.find_runs(folder)), key=lambda run: run.created, reverse=True)
+
+
+def summarise_run(folder: Path) -> RunSummary:
+    """Return a run in one line; one that cannot be read says why."""
+    try:
+        run = Run(folder)
+    except errors.UNREADABLE as e:
+        return RunSummary(folder, "?", errors.in_one_line(str(e)), "")
+    created = str(run.manifest.get("created", ""))
+    try:
+        red_agent = "learned" if run.kind == layout.Kind.LEAGUE else str(run.config.get("red_agent", "?"))
+        return RunSummary(folder, run.kind, run.status, created, red_agent, run.workflow, run.final_return, run.seconds)
+    except errors.UNREADABLE as e:
+        return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
+
+
 def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> None:
     """List runs: what they looked for, whether they are running, finished or interrupted, the best order, and the time.
 
@@ -41,7 +74,7 @@ def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> Non
     if as_json:
         print_json([asdict(run) | {"folder": str(run.folder)} for run in runs])
     elif not runs:
-        screen.print_lines(f"no runs in {folder}; begin with: fixfirst search")
+        screen.show(f"no runs in {folder}; begin with: fixfirst search")
     else:
         rows = tuple(tuple(vars(run).values()) for run in runs)
         columns = _COLUMNS if screen.results().width >= _WIDE else [_COLUMNS[number] for number in _FIRST]
@@ -60,7 +93,7 @@ def welcome() -> None:
     width = max(len(command) for command, _ in steps)
     lines += [f"  {command:{width}}  {why}" for command, why in steps]
     lines += ["", "All commands: fixfirst --help; all about one: fixfirst search --help"]
-    screen.print_lines(*lines)
+    screen.show(*lines)
 
 
 def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:

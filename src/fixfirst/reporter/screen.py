@@ -1,6 +1,5 @@
 """Texts and tables that fit the terminal they are printed on. Whatever names they hold, a terminal obeys none of it."""
 
-import textwrap
 from typing import Literal
 
 from rich import table as rich_table
@@ -49,14 +48,6 @@ def show(*parts: str | Table, console: Console | None = None) -> None:
         else:
             text = Text(errors.printable(part), "bold" if isinstance(part, Strong) else "")
             console.print(text, soft_wrap=isinstance(part, Copied) or not console.is_terminal)
-
-
-def print_lines(*lines: str) -> None:
-    """Print lines, on a terminal folded between words."""
-    console = results()
-    fold = textwrap.TextWrapper(console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
-    for line in map(errors.printable, lines):
-        print(fold(line) if console.is_terminal and len(line) > console.width else line)
 
 
 def fitting_tables(table: Table, width: int) -> list[rich_table.Table]:

@@ -38,7 +38,7 @@ def study_report(
         of_world = [(run, answer) for run, answer in runs if any(answer is each for each in world.answers)]
         if len(world.answers) > 1:
             figure = figures.over_seeds(world.answers, f"seeds-{number}")
-            text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
+            text = "Every seed is a search of its own, with its own interval; diamonds are means over seeds."
         else:
             figure = figures.swaps(f"swaps-{number}", world.answers[0].swaps_table(), world.answers[0].margin)
             text = "Ticks are single trainings."
