@@ -12,11 +12,13 @@ from cyclopts import Parameter, Token
 from fixfirst.api import attackers, evaluate
 from fixfirst.api.defenders import PolicyLike
 from fixfirst.base import errors
+from fixfirst.base.tables import Table, interval, signed
 from fixfirst.cli.app import Json, Quiet, Switch, TableFiles, Tables, Whole, as_whole, flag, print_json, refuse
 from fixfirst.cli.flags import GameFlags, GameFlagsButBackend, GameSettings, JudgingFlags, JudgingSettings, OrderFlag, given
 from fixfirst.cli.own_agents import named_agent
-from fixfirst.play import evaluation
-from fixfirst.reporter import results, screen
+from fixfirst.play import comparison, evaluation, leaderboard
+from fixfirst.reporter.screen import show
+from fixfirst.stats.evaluation import Evaluations
 
 SIMULATOR_SHARE = 10  # in a comparison with CybORG, the simulator plays so many times its episodes
 
@@ -120,14 +122,14 @@ def evaluate_command(
         if as_json:
             print_json(standing.as_dict())
         else:
-            results.print_leaderboard(standing)
+            _print_leaderboard(standing)
         return
     rows = evaluate.evaluate(agent, **settings)
     tables.write(rows)
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
-        results.print_evaluations(rows)
+        print_evaluations(rows)
 
 
 def _exploit(agent: PolicyLike, red: dict[str, Any], settings: dict[str, Any], as_json: bool) -> None:
@@ -141,7 +143,7 @@ def _exploit(agent: PolicyLike, red: dict[str, Any], settings: dict[str, Any], a
     if as_json:
         print_json(best.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
     else:
-        screen.show(*best.in_words(scripts))
+        show(*best.in_words(scripts))
 
 
 def _compare_worlds(agent: PolicyLike, settings: dict[str, Any], margin: float, as_json: bool) -> None:
@@ -152,11 +154,48 @@ def _compare_worlds(agent: PolicyLike, settings: dict[str, Any], margin: float, 
     # Cheap, and it makes the difference more precise; in the variant that CybORG is, and what had to be said was said.
     here: dict[str, Any] = {"episodes": SIMULATOR_SHARE * settings["episodes"], "variant": theirs[0].variant}
     ours = evaluate.evaluate(agent, **settings | here | {"say": lambda text: None})
+    gaps = [(a, b, a.difference(b, margin)) for a, b in zip(ours, theirs, strict=True)]
     if as_json:
-        pairs = [(a, b, a.difference(b, margin)) for a, b in zip(ours, theirs, strict=True)]
-        print_json([{"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(gap)} for a, b, gap in pairs])
-    else:
-        results.print_both_worlds(ours, theirs, margin)
+        return print_json([{"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(gap)} for a, b, gap in gaps])
+    judged, rows = any(row.compliance is not None for row in ours), []
+    for a, b, gap in gaps:
+        verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
+        rates = ("" if row.compliance is None else str(row.compliance.compliance) for row in (a, b))
+        means = (f"{row.mean:.2f} ± {row.standard_error:.2f}" for row in (a, b))
+        parts = (a.red_agent, a.steps, *means, signed(gap.mean), interval(gap.low, gap.high), verdict)
+        rows.append((*parts, *rates) if judged else parts)
+    columns = ["red agent", "steps", "simulator", "CybORG", "difference", "95 % interval", f"verdict at ±{margin:g}"]
+    columns += ["compliance, simulator", "compliance, CybORG"] if judged else []
+    counts = f"{theirs[0].episodes:,} episodes of each on CybORG and {ours[0].episodes:,} on the simulator"
+    precise = "where they cost nothing and make the difference more precise"
+    show(Table(tuple(columns), tuple(rows)), f"{counts}, {precise}; variant {ours[0].variant}")
+
+
+def print_evaluations(rows: Evaluations) -> None:
+    """Print a row per game, the sum that the challenge ranks by, and what an episode cost."""
+    total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
+    facts = ", ".join(filter(None, (f"{rows[0].episodes:,} episodes each", f"variant {rows[0].variant}", rows.world)))
+    lines = [f"sum {total:.2f} ± {error:.2f} ({facts})"]
+    for row in rows:
+        costs = sorted(((cost, name) for name, cost in row.costs.items() if cost >= 0.005), reverse=True)
+        parts = ", ".join(f"{name} {cost:.2f}" for cost, name in costs) or "nothing"
+        lines.append(f"{row.red_agent}, {row.steps} steps, costs: {parts}")
+    show(rows.table(), *lines)
+
+
+def _print_leaderboard(standing: leaderboard.LeaderboardScore) -> None:
+    """Print six columns and their total, beside the published ones."""
+    played = f"{standing.columns[0].episodes:,} episodes against each, variant {standing.columns[0].variant}"
+    show(
+        *standing.tables(),
+        standing.table(),
+        *(
+            f"total less that of {name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]"
+            for name, lead in standing.leads.items()
+        ),
+        f"B: b_line, M: meander, with the steps of an episode; {played}",
+        f"published: {leaderboard.LEADERBOARD_SOURCE}",
+    )
 
 
 @dataclass(frozen=True)
@@ -206,7 +245,7 @@ def compare_command(
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:
-        results.print_comparison(rows, first, second, _flags_of_watch(settings))
+        _print_comparison(rows, first, second, _flags_of_watch(settings))
 
 
 def _flags_of_watch(settings: dict[str, Any]) -> list[str]:
@@ -216,3 +255,35 @@ def _flags_of_watch(settings: dict[str, Any]) -> list[str]:
         if value and name not in ("red_agent", "variant", "episodes"):
             flags += [flag(name), *([] if value is True else [str(value)])]
     return flags
+
+
+def _print_comparison(rows: comparison.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
+    """Print the difference of two policies against each red agent, what it means, and their worst episodes.
+
+    flags: with which `fixfirst watch` plays the same episodes.
+    """
+    lines = []
+    for row in rows:
+        name = f"{row.red_agent}, {row.variant}"
+        parts = ", ".join(f"{name} {part.mean:+.2f} [{part.low:+.2f}, {part.high:+.2f}]" for name, part in row.parts.items())
+        lines += [f"{name}: {_verdict(row)}", f"{name}: second - first by what is paid: {parts or 'nothing'}"]
+        for side, worst in (("first", row.worst_of_first), ("second", row.worst_of_second)):
+            listed = "; ".join(f"{e.number}: first {e.first:.1f}, second {e.second:.1f}" for e in worst)
+            lines.append(f"{name}: worst of the {side}, episode {listed}")
+    variants = errors.list_words(list(dict.fromkeys(row.variant for row in rows)))
+    facts = (f"{rows[0].episodes:,} episodes against each, the same for both", f"variant {variants}", rows.world)
+    row, chosen = rows[0], ("--number", str(rows[0].worst_of_first[0].number))
+    world = ("--red-agent", row.red_agent, "--variant", row.variant)
+    following = errors.command("watch", first, "--beside", second, *chosen, *world, *flags)
+    lines += [", ".join(filter(None, facts)), f"next: {following}"]
+    show(f"first: {first}", f"second: {second}", rows.table(), *lines)
+
+
+def _verdict(row: comparison.Paired) -> str:
+    """Say what an interval means, and what common luck was worth."""
+    if row.independent_episodes is None:
+        return "they earn the same in every episode"
+    luck = f"two evaluations would need {row.independent_episodes:,} episodes each to be as sure"
+    if row.different:
+        return f"the {'second' if row.mean > 0 else 'first'} is better by {abs(row.mean):.2f}; {luck}"
+    return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"

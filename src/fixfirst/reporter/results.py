@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fixfirst.base import errors
-from fixfirst.base.tables import INTERVAL, Column, Table, plain, signed
-from fixfirst.play import comparison, leaderboard
+from fixfirst.base.tables import Table, plain
 from fixfirst.reporter.screen import Copied, Strong, show
 from fixfirst.reporter.texts import NOTHING_PASSED, some, verdict_in_words, verdict_over_seeds
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import across_seeds, agreement
-from fixfirst.stats.evaluation import Evaluations
 from fixfirst.stats.network_facts import NetworkFacts
 
 if TYPE_CHECKING:
@@ -150,87 +148,3 @@ def _seeds(searches: "Sequence[PublishedSearch]", folder: Path) -> _Parts:
         parts += [*_beginning(each.table()), verdict_over_seeds(each)]
     following = errors.command("evaluate", searches[0].folder)
     return [*parts, Copied(f"policies: {folder}/*/{RunFiles.best}"), Copied(f"next:     {following}")]
-
-
-def print_evaluations(rows: Evaluations) -> None:
-    """Print a row per game, the sum that the challenge ranks by, and what an episode cost."""
-    total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
-    facts = ", ".join(filter(None, (f"{rows[0].episodes:,} episodes each", f"variant {rows[0].variant}", rows.world)))
-    lines = [f"sum {total:.2f} ± {error:.2f} ({facts})"]
-    for row in rows:
-        costs = sorted(((cost, name) for name, cost in row.costs.items() if cost >= 0.005), reverse=True)
-        parts = ", ".join(f"{name} {cost:.2f}" for cost, name in costs) or "nothing"
-        lines.append(f"{row.red_agent}, {row.steps} steps, costs: {parts}")
-    show(rows.table(), *lines)
-
-
-def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> None:
-    """Print one policy in both worlds, with the difference and the verdict of two one-sided tests."""
-    rows = []
-    for a, b in zip(ours, theirs, strict=True):
-        gap = a.difference(b, margin)
-        verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
-        errors_of_means = a.standard_error, b.standard_error
-        rates = (None if row.compliance is None else str(row.compliance.compliance) for row in (a, b))
-        rows.append((a.red_agent, a.steps, a.mean, b.mean, *errors_of_means, gap.mean, gap.low, gap.high, verdict, *rates))
-    numbers = ("simulator", "CybORG", "error", "their_error", "difference", "low", "high")
-    columns = ("red_agent", "steps", *numbers, "verdict", "compliance, simulator", "compliance, CybORG")
-    shown: list[str | Column] = [
-        *columns[:2],
-        Column(("simulator", "error"), "simulator", "{:.2f} ± {:.2f}".format),
-        Column(("CybORG", "their_error"), "CybORG", "{:.2f} ± {:.2f}".format),
-        Column("difference", "difference", signed),
-        INTERVAL,
-        Column("verdict", f"verdict at ±{margin:g}"),
-        *(columns[-2:] if any(row.compliance is not None for row in ours) else ()),
-    ]
-    counts = f"{theirs[0].episodes:,} episodes of each on CybORG and {ours[0].episodes:,} on the simulator"
-    precise = "where they cost nothing and make the difference more precise"
-    show(Table(columns, tuple(rows), tuple(shown)), f"{counts}, {precise}; variant {ours[0].variant}")
-
-
-def print_comparison(rows: comparison.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
-    """Print the difference of two policies against each red agent, what it means, and their worst episodes.
-
-    flags: with which `fixfirst watch` plays the same episodes.
-    """
-    lines = []
-    for row in rows:
-        name = f"{row.red_agent}, {row.variant}"
-        parts = ", ".join(f"{name} {part.mean:+.2f} [{part.low:+.2f}, {part.high:+.2f}]" for name, part in row.parts.items())
-        lines += [f"{name}: {_verdict(row)}", f"{name}: second - first by what is paid: {parts or 'nothing'}"]
-        for side, worst in (("first", row.worst_of_first), ("second", row.worst_of_second)):
-            listed = "; ".join(f"{e.number}: first {e.first:.1f}, second {e.second:.1f}" for e in worst)
-            lines.append(f"{name}: worst of the {side}, episode {listed}")
-    variants = errors.list_words(list(dict.fromkeys(row.variant for row in rows)))
-    facts = (f"{rows[0].episodes:,} episodes against each, the same for both", f"variant {variants}", rows.world)
-    row, chosen = rows[0], ("--number", str(rows[0].worst_of_first[0].number))
-    world = ("--red-agent", row.red_agent, "--variant", row.variant)
-    following = errors.command("watch", first, "--beside", second, *chosen, *world, *flags)
-    lines += [", ".join(filter(None, facts)), f"next: {following}"]
-    show(f"first: {first}", f"second: {second}", rows.table(), *lines)
-
-
-def _verdict(row: comparison.Paired) -> str:
-    """Say what an interval means, and what common luck was worth."""
-    if row.independent_episodes is None:
-        return "they earn the same in every episode"
-    luck = f"two evaluations would need {row.independent_episodes:,} episodes each to be as sure"
-    if row.different:
-        return f"the {'second' if row.mean > 0 else 'first'} is better by {abs(row.mean):.2f}; {luck}"
-    return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
-
-
-def print_leaderboard(standing: leaderboard.LeaderboardScore) -> None:
-    """Print six columns and their total, beside the published ones."""
-    played = f"{standing.columns[0].episodes:,} episodes against each, variant {standing.columns[0].variant}"
-    show(
-        *standing.tables(),
-        standing.table(),
-        *(
-            f"total less that of {name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]"
-            for name, lead in standing.leads.items()
-        ),
-        f"B: b_line, M: meander, with the steps of an episode; {played}",
-        f"published: {leaderboard.LEADERBOARD_SOURCE}",
-    )

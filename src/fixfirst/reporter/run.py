@@ -72,7 +72,7 @@ def _part(file: str, otherwise: Any) -> Callable[[Callable[["Run"], T]], cached_
                 return read(run)
             except errors.UNREADABLE as e:
                 problem = str(e) if isinstance(e, errors.FixfirstError) else f"cannot be read ({e})"
-                problem = problem if file in problem else f"{run.folder / file}: {problem}"
+                problem = problem if str(run.folder) in problem else f"{run.folder / file}: {problem}"
                 if not run.lenient:
                     raise errors.RunDirError(problem) from e
                 run.note(problem[:300])
