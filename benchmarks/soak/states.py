@@ -17,8 +17,7 @@ from storms import notes
 import fixfirst as ff
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.simulator import World
-from fixfirst.game.state_check import check_states
+from fixfirst.game.simulator import World, check_states
 from fixfirst.learner.driver import Driver
 from fixfirst.learner.training import Training
 from fixfirst.settings.training import make_config
@@ -65,7 +64,7 @@ def play_states(count: int, seed: int, control: bool = True) -> None:
     if control:
         astray = World(Game(), 1)
         astray.reset(0)
-        astray._states["bline_stage"] = 200
+        astray.inside().states["bline_stage"] = 200
         with contextlib.suppress(IndexError):
             astray.step(np.zeros(1, np.int64))
             sys.exit("bounds are not checked")

@@ -23,7 +23,7 @@ PUBLIC = {
     "base.errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError "
     "ResetNeeded RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",
     "game.game_config": "Game",
-    "game.own_agents": "red_agent",
+    "game.red_agents": "red_agent",
     "game.scenario": "CAGE2 Scenario",
     "orders.compliance": "Judging",
     "orders.order": "UnitScheme Workflow",

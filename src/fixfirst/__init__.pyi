@@ -44,7 +44,7 @@ from fixfirst.base.errors import (
 )
 from fixfirst.cyborg.learned_red import LearnedRed as LearnedRed
 from fixfirst.game.game_config import Game as Game
-from fixfirst.game.own_agents import red_agent as red_agent
+from fixfirst.game.red_agents import red_agent as red_agent
 from fixfirst.game.scenario import CAGE2 as CAGE2, Scenario as Scenario
 from fixfirst.orders.compliance import Judging as Judging
 from fixfirst.orders.order import UnitScheme as UnitScheme, Workflow as Workflow

@@ -270,7 +270,7 @@ def test_another_version_of_numba_has_other_folders(three_rooms, monkeypatch):
 
 # Used by modules of constants, but not for their constants.
 BESIDE = {f"base.{name}" for name in ("errors", "arguments", "distributions", "seeds")}
-BESIDE |= {f"game.{name}" for name in ("documents", "images", "machine_table", "notes", "random_scenario", "reward")}
+BESIDE |= {f"game.{name}" for name in ("documents", "images", "machine_table", "notes", "new_scenario", "reward")}
 BESIDE |= {"game.scenario_reading", "game.scenario_writing", "orders.order"}
 
 

@@ -111,7 +111,7 @@ def test_what_cannot_be_recorded_is_refused_before_anything_starts(tmp_path, set
 @needs_cyborg
 def test_a_variant_that_is_not_there_is_refused():
     found = identify(find_cyborg()).variant
-    other = next(v.name for v in parts.VARIANTS if v.name != found)
+    other = next(variant for variant in parts.VARIANTS if variant != found)
     with pytest.raises(ff.WorkerError, match=f"is the variant {found}, not {other}"):
         ff.CyborgVecEnv(1, variant=other)
 
@@ -185,7 +185,7 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
     """Random actions against both agents: the costs of every turn sum to CybORG's reward, and a placed decoy is there."""
     game = Game(red_agent="b_line:0.5,meander:0.5", variant=None, max_steps=60, backend="cyborg")
     played = play(make_baseline("random"), game, episodes=8, seed=0, purpose="test", keep_turns=True)
-    decoys = CAGE2.by_variant[parts.VARIANT_ID[played.variant]].decoys
+    decoys = CAGE2.by_variant[played.variant].decoys
     placed, verbs = 0, set()
     for number in range(8):
         for step in describe_episode(played, "", number)["steps"][1:]:

@@ -10,7 +10,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.cli import main
-from fixfirst.game import own_agents
+from fixfirst.game import red_agents
 from fixfirst.game.state import RedVerb
 
 SCANNER = """
@@ -53,9 +53,9 @@ def mine(tmp_path, monkeypatch):
     """A file with an agent, in the folder where everything happens; whatever is registered is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv(own_agents.FILES_VARIABLE, "")
-    monkeypatch.setattr(own_agents, "_own", {})
-    monkeypatch.setattr(own_agents, "_files", set())
+    monkeypatch.setenv(red_agents.FILES_VARIABLE, "")
+    monkeypatch.setattr(red_agents, "_own", {})
+    monkeypatch.setattr(red_agents, "_files", set())
     (tmp_path / "mine.py").write_text(SCANNER)
     yield tmp_path / "mine.py"
     sys.modules.pop("mine", None)
@@ -81,10 +81,10 @@ def test_an_agent_decides_whether_it_comes_before_the_rules_or_its_file_is_the_s
 
 def test_a_module_that_comes_after_the_rules_adds_itself_to_the_variable_unless_it_is_there(mine, monkeypatch):
     importlib.import_module("mine")
-    assert turns("scanner") == DECIDES and os.environ[own_agents.FILES_VARIABLE] == str(mine)
-    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
+    assert turns("scanner") == DECIDES and os.environ[red_agents.FILES_VARIABLE] == str(mine)
+    monkeypatch.setenv(red_agents.FILES_VARIABLE, "mine.py")
     importlib.reload(sys.modules["mine"])
-    assert turns("scanner") == DECIDES and os.environ[own_agents.FILES_VARIABLE] == "mine.py"
+    assert turns("scanner") == DECIDES and os.environ[red_agents.FILES_VARIABLE] == "mine.py"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, min
     mine.unlink()
     if content is not None:
         mine.write_text(content)
-    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
+    monkeypatch.setenv(red_agents.FILES_VARIABLE, "mine.py")
     assert main(["evaluate", "sleep", "--red-agent", "scanner"]) == 2
     assert capsys.readouterr().err == f"fixfirst: FIXFIRST_RED_AGENTS names {says}\n"
 
@@ -120,7 +120,7 @@ BROKEN = [
 def test_an_agent_that_does_not_compile_is_one_line_with_its_place(body, says, mine, monkeypatch, capsys):
     imports = "import fixfirst as ff\nfrom fixfirst.red import Verb, intends\n\n"
     mine.write_text(f"{imports}@ff.red_agent('broken')\ndef broken(env, chance):\n    {body}\n")
-    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
+    monkeypatch.setenv(red_agents.FILES_VARIABLE, "mine.py")
     assert main(["evaluate", "sleep", "--red-agent", "broken"]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"fixfirst: red agent 'broken' (mine.py, {says}") and error.count("\n") == 1, error

@@ -77,7 +77,7 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
     assert unreached > 0
 
 
-@pytest.mark.parametrize("variant", [variant.name for variant in parts.VARIANTS])
+@pytest.mark.parametrize("variant", parts.VARIANTS)
 def test_the_costs_of_every_turn_sum_to_its_reward(variant):
     """Random actions, all three red agents, 300 episodes: every reward is explained, in every variant."""
     red_agents = ["b_line", "meander", "sleep"] * 100

@@ -97,7 +97,7 @@ class Scene:
 
     def chance(self, **outcomes):
         """Decide what would be left to chance; hosts and exploits by name."""
-        record = self.world._chances
+        record = self.world.inside().chances
         record["recorded"] = True
         for name, value in outcomes.items():
             names = {"other": EXPLOIT_NAMES, "user": HOST_NAMES, "green_host": HOST_NAMES}.get(name)

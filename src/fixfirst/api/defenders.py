@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from fixfirst.base import arguments, errors
-from fixfirst.game import attacker_files, scenario_names
+from fixfirst.game import attacker_files, game_config
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
@@ -205,7 +205,7 @@ def requested_scenario(settings: Mapping[str, Any], policy: PolicyLike) -> Scena
     scenario, *changes = (settings.get(name) for name in ("scenario", "images", "reward"))
     if scenario is None and changes == [None, None]:
         return None
-    return scenario_names.scenario_of(scenario_of(policy) if scenario is None else scenario, *changes)
+    return game_config.scenario_named(scenario_of(policy) if scenario is None else scenario, *changes)
 
 
 def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:

@@ -17,7 +17,7 @@ from fixfirst.base import compile as machine_code, errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout
 from fixfirst.cyborg.identity import identify
-from fixfirst.game import scenario_names, state
+from fixfirst.game import game_config, state
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.reporter import screen
 
@@ -41,7 +41,7 @@ def bench_command(
     from fixfirst.adapters.envs import VecCage2
     from fixfirst.cyborg.cyborg_game import CyborgGame
 
-    played = scenario_names.scenario_named(scenario)
+    played = game_config.scenario_named(scenario)
     if played.target is None:
         raise errors.ScenarioError(f"{played.name}: speeds are measured against b_line and meander; b_line needs a target")
     folder = None if cyborg is None else checkout.find_cyborg(cyborg)
@@ -122,7 +122,7 @@ def _find_cyborg(path: Path | None) -> dict[str, Any]:
 
 def _examine(name: str, cyborg: dict[str, Any]) -> dict[str, Any]:
     """Return what there is to know of a scenario before it is played, and whether this CybORG can play it."""
-    scenario, playable = scenario_names.scenario_named(name), None
+    scenario, playable = game_config.scenario_named(name), None
     if cyborg["found"]:
         try:
             checkout.check_images(checkout.find_cyborg(cyborg["folder"]), scenario)

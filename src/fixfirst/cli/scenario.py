@@ -8,9 +8,8 @@ from cyclopts import Parameter
 
 from fixfirst.base import errors, files
 from fixfirst.cli.app import Json, Whole, print_json
-from fixfirst.game import parts
+from fixfirst.game.game_config import scenario_named
 from fixfirst.game.scenario import Scenario
-from fixfirst.game.scenario_names import scenario_named
 from fixfirst.policy import action_sets
 from fixfirst.reporter.picture import map_of
 from fixfirst.runs import layout
@@ -140,8 +139,7 @@ def _lines(scenario: Scenario) -> Iterator[str]:
     yield ""
     yield f"exactly as CybORG's: {', '.join([*(red for red, exact in document['exact'].items() if exact), 'sleep'])}"
     yield from (f"note: {text}" for text in scenario.notes)
-    variants = zip(parts.VARIANTS, scenario.by_variant, strict=True)
-    if changed := [variant.name for variant, other in variants if other.hosts != scenario.hosts]:
+    if changed := [name for name, other in scenario.by_variant.items() if other.hosts != scenario.hosts]:
         yield f"note: in variant {', '.join(changed)} some images differ"
 
 

@@ -96,7 +96,7 @@ def check_images(folder: Path, scenario: Scenario) -> None:
             raise errors.CyborgError(
                 f"{scenario.name}: CybORG in {folder} has no image {name}, which {host.name} has; add it"
             )
-        if known[name] not in (host.image, dict(parts.DEBUGGED_IMAGES).get(host.image)):
+        if known[name] not in (host.image, parts.VARIANTS["debugged"].images.get(host.image)):
             raise errors.CyborgError(
                 f"{scenario.name}: the image {name} of CybORG in {folder} is another than {host.name} has"
             )

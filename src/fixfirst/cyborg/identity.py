@@ -21,9 +21,9 @@ from fixfirst.game.scenario import CAGE2
 Facts = Mapping[str, Any]
 
 
-def facts_of_variant(variant: parts.Variant) -> Facts:
+def facts_of_variant(name: parts.VariantName) -> Facts:
     """Return what `facts_of_cyborg` must find in this variant."""
-    scenario = CAGE2.by_variant[parts.VARIANTS.index(variant)]
+    variant, scenario = parts.VARIANTS[name], CAGE2.by_variant[name]
     services = {name: scenario.hosts[scenario.host_ids[name]].services for name in ("Enterprise1", "User3")}
     return {
         "red's remembered ports accumulate": variant.scans_accumulate,
@@ -80,14 +80,12 @@ def variant_of(cyborg: Cyborg) -> parts.VariantName:
     found = facts_of_cyborg(cyborg)
     for variant in parts.VARIANTS:
         if facts_of_variant(variant) == found:
-            return variant.name
-    expected = facts_of_variant(parts.VARIANTS[0])
+            return variant
+    expected = facts_of_variant("current")
     others = "; ".join(
         f"{fact}: {value} instead of {expected[fact]}" for fact, value in found.items() if value != expected[fact]
     )
-    raise errors.CyborgError(
-        f"CybORG in {cyborg.folder} is none of our variants. It differs from {parts.VARIANTS[0].name} in: {others}"
-    )
+    raise errors.CyborgError(f"CybORG in {cyborg.folder} is none of our variants. It differs from current in: {others}")
 
 
 @dataclass(frozen=True)

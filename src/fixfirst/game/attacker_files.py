@@ -16,8 +16,6 @@ SHIPPED = Path(__file__).parent.parent / "shipped"  # policies and attackers tha
 RED_JSON, RED_TENSORS = "red.json", "red.safetensors"
 EXPLOIT = "exploit"  # the folder of a run with the best response to what it trained
 KIND = "red"
-_POLICY_JSON = "policy.json"  # a defender's, see runs/layout.py
-_SEAL_LENGTH = 8  # characters of a hash
 _SEALED = re.compile(r"(.+)@([0-9a-f]{8})")  # an attacker and its seal
 
 
@@ -26,27 +24,20 @@ def shipped_reds() -> list[str]:
     return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{RED_JSON}"))
 
 
-def is_sealed(name: str) -> bool:
-    """Return whether a name ends with a seal, the beginning of the attacker's hash."""
-    return _SEALED.fullmatch(name) is not None
-
-
-def names_something(name: str) -> bool:
-    """Return whether a name is that of a file or folder, or of something that comes with fixfirst, whatever it holds."""
-    try:
-        return name in (folder.name for folder in SHIPPED.iterdir()) or (name != "" and Path(name).exists())
-    except (OSError, ValueError):  # no name of a file
-        return False
-
-
 def seal(facts: dict[str, Any]) -> str:
     """Return the beginning of an attacker's hash, by which runs know it again."""
-    return str(facts.get("sha256", ""))[:_SEAL_LENGTH]
+    return str(facts.get("sha256", ""))[:8]
 
 
-def sealed(name: str, scenario: "Scenario") -> str:
-    """Return the name with the seal of the attacker in its files, which must be one for this scenario."""
-    return name if is_sealed(name) else f"{name}@{seal(read_attacker(name, scenario)[0])}"
+def sealed(name: str, scenario: "Scenario") -> str | None:
+    """Return the name with the seal of its attacker, one for this scenario; None if it names nothing at all."""
+    if _SEALED.fullmatch(name):
+        return name
+    try:
+        is_there = name in (folder.name for folder in SHIPPED.iterdir()) or (name != "" and Path(name).exists())
+    except (OSError, ValueError):  # no name of a file
+        is_there = False
+    return f"{name}@{seal(read_attacker(name, scenario)[0])}" if is_there else None
 
 
 def read_attacker(path: str | Path, scenario: "Scenario") -> "tuple[dict[str, Any], dict[str, np.ndarray], RedSpec]":
@@ -60,14 +51,12 @@ def read_attacker(path: str | Path, scenario: "Scenario") -> "tuple[dict[str, An
     match = _SEALED.fullmatch(name)
     facts, tensors = array_files.read_pair(_folder(Path(match[1] if match else name)) / RED_JSON, KIND)
     if match and not facts["sha256"].startswith(match[2]):
-        raise errors.PolicyError(
-            f"{match[1]}: is another attacker than was named, {name}: its hash begins with {seal(facts)}"
-        )
+        other = f"is another attacker than was named, {name}: its hash begins with {seal(facts)}"
+        raise errors.PolicyError(f"{match[1]}: {other}")
     spec = RedSpec(scenario, facts.get("picky") is True)
     if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
-        raise errors.PolicyError(
-            f"{path}: attacks the hosts of scenario {facts.get('scenario')}, not those of {scenario.name}"
-        )
+        theirs = f"attacks the hosts of scenario {facts.get('scenario')}, not those of {scenario.name}"
+        raise errors.PolicyError(f"{path}: {theirs}")
     return facts, tensors, spec
 
 
@@ -79,7 +68,7 @@ def _folder(path: Path) -> Path:
             return candidate
     if str(path) in shipped_reds():
         return SHIPPED / str(path)
-    if (folder / _POLICY_JSON).exists() or (SHIPPED / str(path) / _POLICY_JSON).exists():
+    if any((candidate / "policy.json").exists() for candidate in (folder, SHIPPED / str(path))):
         raise errors.PolicyError(f"{path}: holds a defender, not an attacker; train one with: fixfirst train --side red")
     missing = f"{RED_JSON} is missing" if folder.exists() else f"there is no such file; known: {', '.join(shipped_reds())}"
     raise errors.PolicyError(f"{path}: holds no attacker ({missing})")

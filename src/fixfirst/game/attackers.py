@@ -12,7 +12,7 @@ import numpy as np
 from fixfirst.base import errors
 from fixfirst.base.compile import inlined
 from fixfirst.game import calls, chance as dice
-from fixfirst.game.own_agents import own_agents
+from fixfirst.game.red_agents import own_agents
 from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb, Success, state_dtype
 from fixfirst.game.tables import SMALL, Size
 

@@ -1,5 +1,10 @@
-"""What is played, as one value: a `Game`. It is checked once, and then travels whole."""
+"""What is played, as one value: a `Game`, checked once. And what users may call its scenario.
 
+That is one that comes with fixfirst, a file, or the seed of a random network.
+"""
+
+import os
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
@@ -10,11 +15,71 @@ from fixfirst.base import arguments, errors
 from fixfirst.game import parts
 from fixfirst.game.red_agents import Mixture, parse_mixture, script_names
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
-from fixfirst.game.scenario_names import scenario_named, scenario_of
 from fixfirst.game.state import LEARNED
 
 Backend = Literal["simulator", "workers", "cyborg"]
 _MOST_NUMBERS = 256  # of attackers: a byte in a state
+# A random network: generate:17:hosts=8-12; in lists also generate:0-99:hosts=8-12
+_RANDOM = re.compile(r"generate:(?P<first>\d+)(-(?P<last>\d+))?(?P<more>(:(hosts|subnets)=\d+(-\d+)?|:values=\w+)*)")
+_MOST_LISTED = 10_000  # networks that one text can name
+
+
+def _random_network(text: str) -> re.Match[str]:
+    match = _RANDOM.fullmatch(text)
+    if match is None or not 0 <= int(match["last"] or match["first"]) - int(match["first"]) < _MOST_LISTED:
+        form = "generate:SEED or generate:FIRST-LAST, with :hosts=8-12, :subnets=2-3, :values=any if wanted"
+        raise errors.ScenarioError(f"a random network is {form}, at most {_MOST_LISTED:,} seeds; got {text!r}")
+    return match
+
+
+def scenario_named(value: Any, images: Any = None, reward: Any = None) -> Scenario:
+    """Return a scenario: itself, the one that comes with fixfirst under a name, one from a file, or one kept in a run.
+
+    The text generate:SEED stands for a random one; :hosts=8-12, :subnets=3 and :values=any say more of it. images, reward:
+    a folder, and a file, of the user's own.
+    """
+    if reward is not None:
+        return scenario_named(value, images).with_reward(reward)
+    if images is not None and not isinstance(value, str | os.PathLike):
+        raise errors.ConfigError("own images are those of a scenario file: give --scenario FILE with --images")
+    if isinstance(value, Scenario):
+        return value
+    if isinstance(value, Mapping):
+        return Scenario.from_dict(value)
+    if not isinstance(value, str | os.PathLike):
+        raise errors.ConfigError(f"a scenario is a file, or one of {', '.join(SHIPPED_SCENARIOS)}, got {value!r}")
+    if isinstance(value, str) and value.startswith("generate:"):
+        match = _random_network(value)
+        if match["last"]:
+            raise errors.ScenarioError(f"{value} names several networks: only a search takes them")
+        settings: dict[str, Any] = dict(part.split("=") for part in match["more"].split(":")[1:])
+        for name in settings.keys() - {"values"}:
+            fewest, _, most = settings[name].partition("-")
+            settings[name] = int(fewest), int(most or fewest)
+        return Scenario.generate(int(match["first"]), **settings)
+    path = arguments.check_path("scenario", value)
+    if isinstance(value, str) and value not in SHIPPED_SCENARIOS and path.suffix == "" and not path.exists():
+        near = errors.did_you_mean(value, SHIPPED_SCENARIOS)
+        names = f"{', '.join(SHIPPED_SCENARIOS)} or a file such as lab.yaml"
+        raise errors.ScenarioError(f"unknown scenario {value!r}; use {names}{near}")
+    return Scenario.load(os.fspath(value), images)
+
+
+def scenarios_listed(value: Any) -> list[Any]:
+    """Return what a list of scenarios names, one by one: a list, or a text such as a.yaml,tiny,generate:0-99."""
+    if isinstance(value, list | tuple):
+        return [each for part in value for each in scenarios_listed(part)]
+    if not isinstance(value, str) or ("," in value and os.path.exists(value)):
+        return [value]
+    names: list[Any] = []
+    for name in map(str.strip, value.split(",")):
+        if name.startswith("generate:"):
+            match = _random_network(name)
+            seeds = range(int(match["first"]), int(match["last"] or match["first"]) + 1)
+            names += [f"generate:{seed}{match['more']}" for seed in seeds]
+        else:
+            names.append(name)
+    return names
 
 
 class Game(arguments.Settings):
@@ -67,7 +132,7 @@ class Game(arguments.Settings):
         """Read a scenario together with its images and its reward, of which no file is needed after that."""
         if not isinstance(values, Mapping) or not {"scenario", "images", "reward"} & set(values):
             return values
-        scenario = scenario_of(values.get("scenario", CAGE2), values.get("images"), values.get("reward"))
+        scenario = scenario_named(values.get("scenario", CAGE2), values.get("images"), values.get("reward"))
         length = {} if scenario.steps is None or "max_steps" in values else {"max_steps": scenario.steps}
         return {**values, "scenario": scenario, "images": None, "reward": None, **length}
 

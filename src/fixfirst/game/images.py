@@ -121,6 +121,51 @@ def built_in() -> dict[str, Image]:
     return {image.name: image for image in parts.IMAGES}
 
 
+def image_document(image: Image) -> dict[str, Any]:
+    """Return the table of an image file that plays like this image."""
+    windows = image.os == parts.WINDOWS
+    root, user = PRIVILEGED[image.os], "NetworkService" if windows else "www-data"
+    ssh = [service for service in image.services if service.kind == "ssh"]
+    guessed = {service.root for service in ssh if service.accounts}
+    users: list[dict[str, Any]] = [{"Username": name} for name in (root, user, "GreenAgent", "ubuntu")]
+    if guessed:
+        users.insert(0, {"Username": root if guessed == {True} else "pi", "Password": "guess", "Bruteforceable": True})
+    processes = [_process_of(service, 1000 + n, root, user) for n, service in enumerate(image.services)]
+    table: dict[str, Any] = {
+        "System info": {
+            "Architecture": "x64",
+            "OSDistribution": "WINDOWS_SVR_2008" if windows else "UBUNTU",
+            "OSType": image.os.upper(),
+            "OSVersion": "W6_1_7601" if windows else "U18_04_3",
+        },
+        "Processes": processes,
+        "User Info": users,
+    }
+    if any(service.kind == "smb" and service.immune for service in image.services) and windows:
+        table["System info"]["Patches"] = ["MS17_010"]
+    if image.runs_ot:
+        processes.append({"PID": 999, "PPID": 1, "Process Name": OT_SERVICE, "Username": root})
+        table["Services"] = {OT_SERVICE: {"active": True, "PID": 999}}
+    return table
+
+
+def _process_of(service: Service, pid: int, root: str, user: str) -> dict[str, Any]:
+    words = {"ssh": "ssh", "ftp": "femitter", "web": "webserver", None: "other"}
+    table: dict[str, Any] = {
+        "Connections": [{"local_address": "0.0.0.0", "local_port": port} for port in service.ports],
+        "PID": pid,
+        "PPID": 1,
+        "Process Name": f"service{pid}",
+        "Process Type": words.get(service.kind, service.kind),
+        "Username": root if service.root and service.kind != "ssh" else user,
+    }
+    if service.kind == "web" and not service.immune:
+        table["Properties"] = ["rfi"]
+    if service.kind == "smtp":
+        table["Process Version"] = "haraka 2.7.0"
+    return table
+
+
 class _Entry(Table):
     path: str
 

@@ -1,9 +1,11 @@
 """What a scenario is made of: services, images, hosts, subnets; what is the same in all: exploits, decoys, verbs; variants.
 
 Everything here is a frozen value. An *image* is what CybORG calls the contents of a machine: its operating system and what
-listens on it. `scenario.py` puts the parts together; `scenario_file.py` reads them from files.
+listens on it. `scenario.py` puts the parts together; `scenario_reading.py` reads them from files.
 """
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -133,11 +135,6 @@ class ExploitKind:
         return self.meets(host) == USER_SHELL
 
 
-def variant_named(name: "VariantName") -> "Variant":
-    """Return the variant of this name."""
-    return VARIANTS[VARIANT_ID[name]]
-
-
 @dataclass(frozen=True)
 class Decoy:
     """A fake service blue can place: on `os` (None: any), when nothing listens on `needs_free`; it listens on `opens`."""
@@ -233,11 +230,6 @@ IMAGES = (
     LINUX_USER_HOST1,
     LINUX_USER_HOST2,
 )
-DEBUGGED_IMAGES = (  # (as CybORG has it, as the debugged fork has it)
-    (INTERNAL, Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB, WEB))),
-    (LINUX_USER_HOST1, Image("linux_user_host1", LINUX, (HTTP, MYSQL, HTTPS, SMTP))),
-)
-
 VariantName = Literal["current", "leaderboard", "debugged"]
 
 
@@ -245,9 +237,8 @@ VariantName = Literal["current", "leaderboard", "debugged"]
 class Variant:
     """One release of the game. All three share every rule that is not named here."""
 
-    name: VariantName
-    images: tuple[tuple[Image, Image], ...] = ()  # (as a scenario has it, as it is in this release)
-    decoy_opens: tuple[tuple[str, int], ...] = ()  # decoys that open another port than a scenario says
+    images: Mapping[Image, Image] = field(default_factory=dict)  # as a scenario has it -> as it is in this release
+    decoy_opens: Mapping[str, int] = field(default_factory=dict)  # decoys that open another port than a scenario says
     scans_accumulate: bool = False  # red never forgets a port it once saw listening
     restore_patches_smtp: bool = False  # a restored smtp service resists HarakaRCE
     remove_reports_result: bool = False  # Remove says whether it killed a session, instead of always TRUE
@@ -255,16 +246,43 @@ class Variant:
     callback_outranks_scan: bool = False  # a reverse shell is seen even on a busy host
 
 
-VARIANTS = (
-    Variant("current"),
-    Variant("leaderboard", scans_accumulate=True, restore_patches_smtp=True),
-    Variant(
-        "debugged",
-        images=DEBUGGED_IMAGES,
-        decoy_opens=(("Vsftpd", 21),),
+VARIANTS: Mapping[VariantName, Variant] = {
+    "current": Variant(),
+    "leaderboard": Variant(scans_accumulate=True, restore_patches_smtp=True),
+    "debugged": Variant(
+        images={
+            INTERNAL: Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB, WEB)),
+            LINUX_USER_HOST1: Image("linux_user_host1", LINUX, (HTTP, MYSQL, HTTPS, SMTP)),
+        },
+        decoy_opens={"Vsftpd": 21},
         remove_reports_result=True,
         any_session_costs=True,
         callback_outranks_scan=True,
     ),
-)
-VARIANT_ID = {variant.name: index for index, variant in enumerate(VARIANTS)}
+}
+
+# Unit types by default: hosts grouped by their names, or by their subnets
+_KNOWN_UNITS = ("user", "op_host", "op_server", "enterprise", "defender")
+_FEWEST_UNITS, _MOST_UNITS = 2, 8
+
+
+def default_units(
+    hosts: Iterable[str], subnet_of: Mapping[str, str], subnets: Iterable[str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return unit types and host -> unit type: by names without their numbers, else by subnets, else none."""
+    by_name = {host: _word(host.rstrip("0123456789_")) for host in hosts}
+    present = tuple(dict.fromkeys(by_name.values()))
+    names = tuple(unit for unit in _KNOWN_UNITS if unit in present)
+    names += tuple(unit for unit in present if unit not in _KNOWN_UNITS)
+    if _FEWEST_UNITS <= len(names) <= _MOST_UNITS and "" not in names:
+        return names, by_name
+    words = {subnet: _word(subnet) for subnet in subnets}
+    names = tuple(dict.fromkeys(words.values()))
+    if _FEWEST_UNITS <= len(names) <= _MOST_UNITS and "" not in names and len(names) == len(words):
+        return names, {host: words[subnet] for host, subnet in subnet_of.items()}
+    return (), {}
+
+
+def _word(name: str) -> str:
+    """Return a name as a unit type can be called: a word in lower case."""
+    return re.sub(r"[^\w.-]+", "_", name.lower()).lstrip(".-")

@@ -18,9 +18,9 @@ from fixfirst.base import arguments, errors
 from fixfirst.game import (
     documents,
     machine_table,
+    new_scenario,
     notes,
     parts,
-    random_scenario,
     reward as rewards,
     scenario_reading,
     scenario_writing,
@@ -101,15 +101,15 @@ class Scenario:
         seed: int,
         hosts: int | tuple[int, int] = (8, 30),
         subnets: int | tuple[int, int] = (2, 4),
-        values: random_scenario.Values = "usual",
+        values: new_scenario.Values = "usual",
     ) -> "Scenario":
         """Draw a random network on which B_line and Meander play as CybORG's. hosts, subnets: the fewest and the most.
 
         values: usual (much as in CAGE2), or any, to tell value and place apart. The same seed gives the same network,
         everywhere and for ever.
         """
-        fields = random_scenario.generated(seed, hosts, subnets, values)
-        return cls(f"generated{random_scenario.GENERATOR}-{seed}", **fields)
+        fields = new_scenario.generated(seed, hosts, subnets, values)
+        return cls(f"generated{new_scenario.GENERATOR}-{seed}", **fields)
 
     @classmethod
     def check(cls, value: Any) -> "Scenario":
@@ -358,15 +358,14 @@ class Scenario:
         return tuple(notes.notes_of(self))
 
     @cached_property
-    def by_variant(self) -> tuple["Scenario", ...]:
+    def by_variant(self) -> Mapping[parts.VariantName, "Scenario"]:
         """The scenario as each of parts.VARIANTS has it."""
-        return tuple(self._in_variant(variant) for variant in parts.VARIANTS)
-
-    def _in_variant(self, variant: parts.Variant) -> "Scenario":
-        images, opens = dict(variant.images), dict(variant.decoy_opens)
-        hosts = (replace(host, image=images.get(host.image, host.image)) for host in self.hosts)
-        decoys = (replace(decoy, opens=opens.get(decoy.name, decoy.opens)) for decoy in self.decoys)
-        return replace(self, hosts=tuple(hosts), decoys=tuple(decoys))
+        variants = {}
+        for name, variant in parts.VARIANTS.items():
+            hosts = (replace(host, image=variant.images.get(host.image, host.image)) for host in self.hosts)
+            decoys = (replace(d, opens=variant.decoy_opens.get(d.name, d.opens)) for d in self.decoys)
+            variants[name] = replace(self, hosts=tuple(hosts), decoys=tuple(decoys))
+        return variants
 
     @cached_property
     def digest(self) -> str:

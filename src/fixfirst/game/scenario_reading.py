@@ -17,7 +17,6 @@ from fixfirst.game import parts
 from fixfirst.game.documents import Name, Table, as_table, check, one_of
 from fixfirst.game.images import OT_SERVICE, PRIVILEGED, ImageTable, built_in
 from fixfirst.game.parts import Finding, Host, Image, Subnet
-from fixfirst.game.unit_types import default_units
 
 VALUES = {"None": 0.0, "Low": 0.1, "Medium": 1.0, "High": 10.0}
 RED_ACTIONS: tuple[str, ...] = ("Sleep", "DiscoverRemoteSystems", "DiscoverNetworkServices", "ExploitRemoteService")
@@ -165,7 +164,7 @@ class _Reader:
         start, known = self._red(tables.agents.red)
         watched, reached = self._blue(blue)
         names = sorted(tables.subnets, key=lambda name: min(map(self.hosts.index, tables.subnets[name].hosts)))
-        unit_types, units = default_units(self.hosts, {host: subnet_of[host] for host in self.hosts}, names)
+        unit_types, units = parts.default_units(self.hosts, {host: subnet_of[host] for host in self.hosts}, names)
         hosts = tuple(
             Host(
                 name=host,

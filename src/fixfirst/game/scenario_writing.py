@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from fixfirst.game import parts, reward as rewards
-from fixfirst.game.images import OT_SERVICE, PRIVILEGED, built_in
-from fixfirst.game.parts import Finding, Image, Service
+from fixfirst.game import reward as rewards
+from fixfirst.game.images import OT_SERVICE, PRIVILEGED, built_in, image_document
+from fixfirst.game.parts import Finding
 from fixfirst.game.scenario_reading import CLIENT, FOOTHOLD, GREEN, RED_ACTIONS, REWARD, SERVER, VALUES, subnet_size
 
 if TYPE_CHECKING:
@@ -106,48 +106,3 @@ def _finding_of(finding: Finding) -> dict[str, Any]:
 def _word_of(value: float) -> str | None:
     """Return CybORG's word for a value, or None if it has none."""
     return next((word for word, number in VALUES.items() if number == value), None)
-
-
-def image_document(image: Image) -> dict[str, Any]:
-    """Return the table of an image file that plays like this image."""
-    windows = image.os == parts.WINDOWS
-    root, user = PRIVILEGED[image.os], "NetworkService" if windows else "www-data"
-    ssh = [service for service in image.services if service.kind == "ssh"]
-    guessed = {service.root for service in ssh if service.accounts}
-    users: list[dict[str, Any]] = [{"Username": name} for name in (root, user, "GreenAgent", "ubuntu")]
-    if guessed:
-        users.insert(0, {"Username": root if guessed == {True} else "pi", "Password": "guess", "Bruteforceable": True})
-    processes = [_process_of(service, 1000 + n, root, user) for n, service in enumerate(image.services)]
-    table: dict[str, Any] = {
-        "System info": {
-            "Architecture": "x64",
-            "OSDistribution": "WINDOWS_SVR_2008" if windows else "UBUNTU",
-            "OSType": image.os.upper(),
-            "OSVersion": "W6_1_7601" if windows else "U18_04_3",
-        },
-        "Processes": processes,
-        "User Info": users,
-    }
-    if any(service.kind == "smb" and service.immune for service in image.services) and windows:
-        table["System info"]["Patches"] = ["MS17_010"]
-    if image.runs_ot:
-        processes.append({"PID": 999, "PPID": 1, "Process Name": OT_SERVICE, "Username": root})
-        table["Services"] = {OT_SERVICE: {"active": True, "PID": 999}}
-    return table
-
-
-def _process_of(service: Service, pid: int, root: str, user: str) -> dict[str, Any]:
-    words = {"ssh": "ssh", "ftp": "femitter", "web": "webserver", None: "other"}
-    table: dict[str, Any] = {
-        "Connections": [{"local_address": "0.0.0.0", "local_port": port} for port in service.ports],
-        "PID": pid,
-        "PPID": 1,
-        "Process Name": f"service{pid}",
-        "Process Type": words.get(service.kind, service.kind),
-        "Username": root if service.root and service.kind != "ssh" else user,
-    }
-    if service.kind == "web" and not service.immune:
-        table["Properties"] = ["rfi"]
-    if service.kind == "smtp":
-        table["Process Version"] = "haraka 2.7.0"
-    return table

@@ -6,14 +6,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.base import arguments, compile as machine_code, errors
-from fixfirst.game import parts, red_view, rules
-from fixfirst.game.attackers import own_addresses
+from fixfirst.game import red_view, rules
+from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.base_world import BaseWorld
-from fixfirst.game.chance import chance_dtype
+from fixfirst.game.chance import Decision, chance_dtype
 from fixfirst.game.game_config import Game
-from fixfirst.game.state import LEARNED, state_dtype, turn_dtype
-from fixfirst.game.state_check import check_states
-from fixfirst.game.tables import size_of, tables_of
+from fixfirst.game.parts import EXPLOITS
+from fixfirst.game.red_agents import script_names
+from fixfirst.game.scenario import Scenario
+from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedVerb, Success, state_dtype, turn_dtype
+from fixfirst.game.tables import MOST_FURTHER_PORTS, PORTS, size_of, tables_of
 
 
 class KernelState(NamedTuple):
@@ -47,14 +49,20 @@ class World(BaseWorld):
     def __init__(self, game: Game, num_envs: int, *, reds: RedPlayers | None = None, **options: Any):
         """reds: the learned attackers that the game names, in their order; `play/rollout.py` loads them."""
         super().__init__(game, num_envs, **options)
-        self._size = size_of(self.scenario)
-        self._tables = tables_of(self.scenario, parts.VARIANT_ID[self.variant])
-        self._states = np.zeros(self.num_envs, state_dtype(self._size))
-        self._chances = np.zeros(self.num_envs, chance_dtype(self._size))
-        self._chances["users"] = self._tables["users"]
-        self._green = self.game.green and self.scenario.green_hosts is not None
+        size, tables = size_of(self.scenario), tables_of(self.scenario, self.variant)
+        self._states = np.zeros(self.num_envs, state_dtype(size))
+        self._kernel = KernelState(
+            self._states,
+            tables,
+            np.zeros(self.num_envs, chance_dtype(size)),
+            self._red_odds,
+            own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)), size),
+            game.green and self.scenario.green_hosts is not None,
+            game.max_steps or 0,
+            self._autoreset,
+        )
+        self._kernel.chances["users"] = tables["users"]
         self._words = self.packed_obs.reshape(self.num_envs, -1)
-        self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)), self._size)
         self.reds, self._num_reds = reds, len(game.learned)
         machine_code.announce_compilation()
 
@@ -64,31 +72,26 @@ class World(BaseWorld):
         odds[-1] = 1.0  # rounding must not leave a gap
         self.reds, self._num_reds = reds, len(odds)
         self._red_odds = np.tile(np.concatenate([np.zeros(LEARNED), odds]), (self.num_envs, 1))
+        self._kernel = self._kernel._replace(red_odds=self._red_odds)
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         assert self.reds is not None or not self._num_reds, "somebody must play the learned attackers"
         if seeds is None:
             self._states["episode"][mask & self._started] += 1
         else:
-            chances = self._chances.copy()
+            chances = self._kernel.chances.copy()
             rules.seed_batch(chances, seeds, self.env_ids)
-            self._chances[mask] = chances[mask]
+            self._kernel.chances[mask] = chances[mask]
             self._states["episode"][mask] = episodes[mask]
         self._show(mask)
 
     def _step(self, actions: np.ndarray) -> int:
         if self.reds is not None:
-            self.reds.decide(self._states, self._chances)
+            self.reds.decide(self._states, self._kernel.chances)
         num_ended: int = rules.step_batch(
-            self._states,
-            self._tables,
-            self._chances,
-            self._red_odds,
-            self._own,
+            *self._kernel[:5],
             actions,
-            self._green,
-            self.game.max_steps or 0,
-            self._autoreset,
+            *self._kernel[5:],
             self.observations,
             self._words,
             self.access,
@@ -106,16 +109,7 @@ class World(BaseWorld):
     def inside(self) -> KernelState:
         """For compiled code that steps the environments itself, and has them shown when it is done (`show`)."""
         self._require_reset("inside")
-        return KernelState(
-            self._states,
-            self._tables,
-            self._chances,
-            self._red_odds,
-            self._own,
-            self._green,
-            self.game.max_steps or 0,
-            self._autoreset,
-        )
+        return self._kernel
 
     def show(self) -> None:
         """Let the arrays tell how the environments stand, after others have changed their states."""
@@ -141,7 +135,7 @@ class World(BaseWorld):
                 f"got shape {array.shape} of {'another dtype' if array.dtype != right else 'the right dtype'}"
             )
         check_states(array.reshape(-1), self.scenario, self._num_reds)
-        own_addresses(np.unique(array["red_agent"]), self._size)
+        own_addresses(np.unique(array["red_agent"]), size_of(self.scenario))
         self._states[:] = array
         self.show()
 
@@ -156,8 +150,57 @@ class World(BaseWorld):
         return turns
 
     def _show(self, mask: np.ndarray) -> None:
-        arrays = self.observations, self._words, self.access
-        rules.reset_batch(self._states, self._tables, self._chances, self._red_odds, mask, *arrays)
+        rules.reset_batch(*self._kernel[:4], mask, self.observations, self._words, self.access)
+
+
+def check_states(states: np.ndarray, scenario: Scenario, learned: int = 0) -> None:
+    """Raise if a field of states [N] is out of range: compiled code takes them as indices and sets without a look.
+
+    learned: the number of learned attackers.
+    """
+    success, exploit, one_host = (min(Success), max(Success)), (-1, len(EXPLOITS) - 1), (NO_TARGET, scenario.num_hosts - 1)
+    ranges = {
+        "ot": (0, len(OTService) - 1),
+        "red_verb": (0, len(RedVerb) - 1),
+        "red_target": one_host,
+        "red_success": success,
+        "red_exploit": exploit,
+        "red_wish": exploit,
+        "bline_stage": (0, BLINE_LAST_STAGE),
+        "bline_user": one_host,
+        "decoys": (0, 2 ** len(PORTS) - 1),
+        "remembered": (0, 2 ** (len(PORTS) + MOST_FURTHER_PORTS) - 1),
+        "blue_action": (0, scenario.num_actions - 1),
+        "blue_success": success,
+        "chances": (0, 2 ** (Decision.REFUSED + 1) - 1),
+        **dict.fromkeys(("known_subnets", "explored_subnets"), (0, 2 ** len(scenario.subnets) - 1)),
+        **dict.fromkeys(_HOST_SETS, (0, 2**scenario.num_hosts - 1)),
+    }
+    agents = states["red_agent"]
+    _check_range("red_agent", agents[(agents < LEARNED) | (agents >= LEARNED + learned)], 0, len(script_names()) - 1)
+    for name, (low, high) in ranges.items():
+        _check_range(name, states[name], low, high)
+    for word, seen in enumerate(np.moveaxis(states["observation"], 1, 0)):
+        _check_range("observation", seen, 0, 2 ** min(max(scenario.observation_bits - 64 * word, 0), 64) - 1)
+
+
+_HOST_SETS: tuple[str, ...] = (
+    "privileged",
+    "removable",
+    "stubborn",
+    "malware",
+    "patched",
+    "known_hosts",
+    "known_names",
+    "scanned",
+)
+_HOST_SETS += ("exploited", "escalated", "breached", "lost", "failed", "failed_again", "resisted")
+
+
+def _check_range(name: str, values: np.ndarray, low: int, high: int) -> None:
+    wrong = values[(values < low) | (values > high)]
+    if wrong.size:
+        raise errors.WorldError(f"state field {name} is {wrong.flat[0]}, not in {low}..{high}")
 
 
 def compile_kernel() -> None:

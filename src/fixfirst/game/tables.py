@@ -172,15 +172,15 @@ def tables_dtype(size: Size) -> np.dtype:
 
 
 @lru_cache(maxsize=1024)
-def tables_of(scenario: Scenario, variant: int = 0) -> np.ndarray:
-    """Return the record of a scenario in the variant of this number, [1] of `tables_dtype`."""
+def tables_of(scenario: Scenario, variant: parts.VariantName = "current") -> np.ndarray:
+    """Return the record of a scenario in a variant, [1] of `tables_dtype`."""
     block = np.zeros(1, tables_dtype(size_of(scenario)))
     here, release = scenario.by_variant[variant], parts.VARIANTS[variant]
     values: dict[str, object] = {
         "num_hosts": scenario.num_hosts,
         "num_subnets": len(scenario.subnets),
         "num_actions": scenario.num_actions,
-        **{name: getattr(release, name) for name in _SWITCHES},
+        **{name: getattr(release, name) for name in block.dtype.names or () if hasattr(release, name)},
         **_blue(here),
         **_network(here),
         **_red(here),
@@ -192,9 +192,6 @@ def tables_of(scenario: Scenario, variant: int = 0) -> np.ndarray:
         block[name][part] = array  # it may be smaller than its field
     block.setflags(write=False)
     return block
-
-
-_SWITCHES = tuple(name for name in tables_dtype(SMALL).names or () if hasattr(parts.VARIANTS[0], name))
 
 
 def _blue(scenario: Scenario) -> dict[str, object]:

@@ -66,7 +66,7 @@ class EpisodeBatch:
     def costs(self, scheme: UnitScheme) -> np.ndarray:
         """[U + 2, B] what each episode cost, part by part: see `stats/pricing.py`."""
         played = self.rollout
-        any_session = parts.variant_named(self.variant).any_session_costs
+        any_session = parts.VARIANTS[self.variant].any_session_costs
         return pricing.episode_costs(
             played.held if any_session else played.privileged, played.actions, played.rewards10, scheme
         )

@@ -69,10 +69,11 @@ class DecoySlots(NamedTuple):
 @cache
 def decoy_slots(scenario: Scenario) -> DecoySlots:
     """Return the slots of a scenario; computed once."""
+    worlds = scenario.by_variant.values()
 
     def worth_placing(host: int) -> tuple[str, ...]:
         weights = {
-            decoy.name: min(_weight_fooled(world.decoys[k], world.hosts[host], world) for world in scenario.by_variant)
+            decoy.name: min(_weight_fooled(world.decoys[k], world.hosts[host], world) for world in worlds)
             for k, decoy in enumerate(scenario.decoys)
         }
         return tuple(sorted((name for name in weights if weights[name] > 0), key=lambda name: -weights[name]))
@@ -268,7 +269,8 @@ def _macros(scenario: Scenario) -> ActionSet:
 
     def hosts_where(succeeds: Callable[[parts.ExploitKind, parts.Host], bool]) -> tuple[str, ...]:
         """Return the hosts on which, in some variant, some exploit succeeds so; red's foothold apart."""
-        held = {h.name for world in scenario.by_variant for h in world.hosts if any(succeeds(e, h) for e in world.exploits)}
+        worlds = scenario.by_variant.values()
+        held = {host.name for world in worlds for host in world.hosts if any(succeeds(e, host) for e in world.exploits)}
         helped = (host.name for host in scenario.hosts if host.listed and host.reached and host.name != scenario.start)
         return tuple(name for name in helped if name in held)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from fixfirst.base import errors
 from fixfirst.base.tables import Table
+from fixfirst.game.game_config import scenario_named
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter.figure import Figure
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import AGAIN

@@ -13,7 +13,7 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.scenario_names import scenario_named
+from fixfirst.game.game_config import scenario_named
 from fixfirst.reporter.turn import Turn, outcome, summarise_turn, tenths, turn_text
 from fixfirst.runs import layout
 

@@ -107,7 +107,7 @@ def _red(turn: np.void, scenario: Scenario) -> tuple[str, str | None, bool | Non
 
 def costs(turn: np.void, variant: parts.VariantName, scenario: Scenario = CAGE2) -> tuple[Cost, ...]:
     """Return what this turn cost blue: hosts that red holds, the stopped OT service, blue's Restore. Sums to the reward."""
-    charged = turn["access"] >= (1 if parts.variant_named(variant).any_session_costs else 2)
+    charged = turn["access"] >= (1 if parts.VARIANTS[variant].any_session_costs else 2)
     held = (scenario.hosts[h] for h in np.flatnonzero(charged))
     charges = [(host.name, host.value) for host in held if host.value]
     if turn["ot"] == OTService.STOPPED:

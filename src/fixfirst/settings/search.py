@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import arguments, errors, seeds
+from fixfirst.game.game_config import scenarios_listed
 from fixfirst.game.red_agents import names_listed
-from fixfirst.game.scenario_names import scenarios_listed
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.settings import presets, resolve, training
