@@ -68,7 +68,7 @@ def test_subnets_are_numbered_by_their_first_host_and_lists_keep_their_order(tin
     document["Subnets"] = dict(reversed(document["Subnets"].items()))
     scenario = Scenario.from_document(document, "x")
     assert scenario.subnet_names == ("Enterprise", "Plant", "User")
-    third = scenario.b_line_third[scenario.host_ids["Enterprise0"]]
+    third = scenario.b_line_ways[scenario.host_ids["Enterprise0"]][2]
     assert scenario.host_names[third] == "Enterprise1"
 
 
@@ -234,10 +234,9 @@ def test_the_notes_say_which_names_are_missing(tiny):
 
 def test_b_lines_way_follows_from_what_hosts_tell():
     scenario = Scenario.load("cage1")
-    named = scenario.host_names
-    assert [named[u] for u in scenario.b_line_first] == ["User1", "User2", "User3", "User4"]
-    assert [named[scenario.b_line_second[u]] for u in scenario.b_line_first] == ["Enterprise1"] * 2 + ["Enterprise0"] * 2
-    assert named[scenario.b_line_third[scenario.host_ids["Enterprise0"]]] == "Enterprise2"
+    ways = [tuple(scenario.host_names[host] for host in scenario.b_line_ways[u]) for u in scenario.b_line_first]
+    one, other = ("Enterprise1", "Enterprise2"), ("Enterprise0", "Enterprise2")
+    assert ways == [("User1", *one), ("User2", *one), ("User3", *other), ("User4", *other)]
     assert scenario.exact("b_line") and scenario.exact("meander")
 
 

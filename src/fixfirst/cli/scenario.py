@@ -103,9 +103,7 @@ def _b_line_ways(scenario: Scenario) -> Iterator[list[str]]:
     """Yield the hosts that B_line attacks one after the other, for each of its first victims."""
     if scenario.target is not None:
         for first in scenario.b_line_first or (scenario.host_ids[scenario.home],):
-            second = scenario.b_line_second[first]
-            ids = (first, second, scenario.b_line_third[second])
-            yield [*(scenario.host_names[host] for host in ids), scenario.target]
+            yield [*(scenario.host_names[host] for host in scenario.b_line_ways[first]), scenario.target]
 
 
 def _lines(scenario: Scenario) -> Iterator[str]:

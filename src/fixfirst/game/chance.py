@@ -40,7 +40,6 @@ class Decision(IntEnum):
 P_GREEN_SCANS = 0.5
 P_TOP_EXPLOIT = 0.75
 P_WAKES = 0.05
-MISINFORM_SERVICES = ("SSHD", "Apache", "SMSS", "Tomcat", "Svchost")  # by number; their ports: MISINFORM_PORTS
 VOID_NAME = -2  # a recorded `green_host`: one of green's names that stands for no host
 
 
@@ -59,7 +58,7 @@ def chance_dtype(size: Size) -> np.dtype:
             ("other", np.int8),  # index into EXPLOITS
             ("top", np.int8),
             ("detected", np.int8),
-            ("misinform", np.int8),  # index into MISINFORM_SERVICES
+            ("misinform", np.int8),  # index into parts.MADE_UP
             ("addresses", np.int8, size.hosts),
             ("names", np.int8, size.hosts),
         ],

@@ -3,12 +3,15 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from fixfirst.base import arguments, errors, files
+
+if TYPE_CHECKING:
+    import yaml
 
 MOST_BYTES = 1_000_000
 _DEEPEST = 20  # tables in tables
@@ -28,14 +31,18 @@ class Table(BaseModel):
             raise ValueError(f"has {', '.join(odd)}, which is not modelled here")
         return values
 
+    @classmethod
+    def keys(cls) -> dict[str, str]:
+        """Return the names of its fields by the keys that files have for them."""
+        return {field.alias or name: name for name, field in cls.model_fields.items()}
+
     def slips(self, *path: str) -> Iterator[str]:
         """Note the keys that play no part although they look like one that does, also in tables within this one."""
-        fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
-        absent = [key for key, name in fields.items() if name not in self.model_fields_set]
+        absent = [key for key, name in self.keys().items() if name not in self.model_fields_set]
         for key in self.model_extra or ():
             if near := errors.did_you_mean(key, absent):
                 yield f"{'.'.join((*path, key))} plays no part{near}"
-        for key, name in fields.items():
+        for key, name in self.keys().items():
             value = getattr(self, name)
             for inner, table in value.items() if isinstance(value, dict) else ((None, value),):
                 if isinstance(table, Table):
@@ -79,7 +86,7 @@ def as_table(model: type[AnyTable], value: Any, file: str, *path: str, **names: 
         elif first["type"] == "unknown_name":
             near = errors.did_you_mean(first["input"], first["ctx"]["names"].split(", "))
         elif first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-            near = f"; use {', '.join(model.model_fields)}{errors.did_you_mean(key, model.model_fields)}"
+            near = f"; use {', '.join(model.keys())}{errors.did_you_mean(key, model.keys())}"
         problem = arguments.first_problem(error, lambda place: ".".join((*path, *(key for key in place if key != "[key]"))))
         raise errors.ScenarioError(f"{file}: {problem}{near}") from None
 
@@ -122,18 +129,19 @@ def parse_yaml(text: str | bytes, file: str) -> Any:
                 raise ValueError(f"it is nested more than {_DEEPEST} deep")
         loader = make_loader(text)
         node = loader.get_single_node()
-        for key in _keys_twice(yaml, node):
+        for key in _keys_twice(node):
             raise ValueError(f"it has the key {key!r} twice in one table")
         return None if node is None else loader.construct_document(node)
     except (yaml.YAMLError, ValueError) as e:  # also what is no Unicode, no date, or has too many digits
         raise errors.ScenarioError(f"{file}: is not YAML that can be read ({e})") from e
 
 
-def _keys_twice(yaml: Any, node: Any) -> Iterator[str]:
-    inner = node.value if isinstance(node, yaml.CollectionNode) else ()
-    if isinstance(node, yaml.MappingNode):
-        keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+def _keys_twice(node: "yaml.Node | None") -> Iterator[str]:
+    """Yield the keys that are twice in a table of this node of a YAML text."""
+    inner = node.value if node is not None and node.id != "scalar" else ()
+    if node is not None and node.id == "mapping":
+        keys = Counter(key.value for key, _ in inner if key.id == "scalar")
         yield from (key for key, times in keys.items() if times > 1)
-        inner = [part for pair in node.value for part in pair]
+        inner = [part for pair in inner for part in pair]
     for part in inner:
-        yield from _keys_twice(yaml, part)
+        yield from _keys_twice(part)

@@ -39,8 +39,8 @@ class RewardTable(documents.Table):
     model_config = ConfigDict(extra="forbid")
 
     hosts: dict[Annotated[str, documents.one_of("hosts")], Cost] = Field({})  # by host or unit type
-    service: Cost | None = None
-    restore: Cost | None = None
+    ot_cost: Cost | None = Field(None, alias="service")
+    restore_cost: Cost | None = Field(None, alias="restore")
     detection: Annotated[float, Field(ge=0, le=1)] | None = None
     steps: Annotated[int, Field(ge=1, le=10_000)] | None = None
 
@@ -49,19 +49,12 @@ def with_reward(scenario: "Scenario", table: Any, file: str, *path: str) -> "Sce
     """Return the scenario with the reward that a table of a file describes: what it does not say stays as it is."""
     reward = documents.as_table(RewardTable, table, file, *path, hosts=(*scenario.host_names, *scenario.unit_types))
     if not table:
-        raise errors.ScenarioError(f"{file}: is empty; use some of {', '.join(RewardTable.model_fields)}")
-    if reward.service is not None and not scenario.can_stop_service:
+        raise errors.ScenarioError(f"{file}: is empty; use some of {', '.join(RewardTable.keys())}")
+    if reward.ot_cost is not None and not scenario.can_stop_service:
         raise errors.ScenarioError(f"{file}: service: no service can be stopped: no host {parts.TARGET_NAME} runs one")
-    given = {
-        "ot_cost": reward.service,
-        "restore_cost": reward.restore,
-        "detection": reward.detection,
-        "steps": reward.steps,
-    }
-    by_unit = (replace(host, value=reward.hosts.get(host.unit, host.value)) for host in scenario.hosts)
-    hosts = tuple(replace(host, value=reward.hosts.get(host.name, host.value)) for host in by_unit)
-    changed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(scenario, own_reward=True, hosts=hosts, **changed)
+    values = (reward.hosts.get(host.name, reward.hosts.get(host.unit, host.value)) for host in scenario.hosts)
+    hosts = tuple(replace(host, value=value) for host, value in zip(scenario.hosts, values, strict=True))
+    return replace(scenario, own_reward=True, hosts=hosts, **reward.model_dump(exclude={"hosts"}, exclude_none=True))
 
 
 def table_of(scenario: "Scenario") -> dict[str, Any]:
@@ -70,13 +63,3 @@ def table_of(scenario: "Scenario") -> dict[str, Any]:
     rest = {"restore": scenario.restore_cost, "detection": scenario.detection}
     steps = {} if scenario.steps is None else {"steps": scenario.steps}
     return {"hosts": {host.name: host.value for host in scenario.hosts}, **service, **rest, **steps}
-
-
-def in_words(scenario: "Scenario") -> str:
-    """Return what is at stake in one line; "" where the reward is CAGE2's."""
-    if not scenario.own_reward:
-        return ""
-    costs = [f"Restore {scenario.restore_cost:g}", f"a stopped service {scenario.ot_cost:g}"]
-    length = "" if scenario.steps is None else f"; episodes of {scenario.steps} steps"
-    hosts = f"hosts up to {max(host.value for host in scenario.hosts):g}"
-    return f"not CAGE2's reward: {' and '.join(costs)} points, {hosts}, shells seen with {scenario.detection:g}{length}"

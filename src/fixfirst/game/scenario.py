@@ -181,7 +181,12 @@ class Scenario:
     @property
     def stakes(self) -> str:
         """What is at stake in one line; "" where the reward is CAGE2's."""
-        return rewards.in_words(self)
+        if not self.own_reward:
+            return ""
+        costs = f"Restore {self.restore_cost:g} and a stopped service {self.ot_cost:g} points"
+        length = "" if self.steps is None else f"; episodes of {self.steps} steps"
+        hosts = f"hosts up to {max(host.value for host in self.hosts):g}"
+        return f"not CAGE2's reward: {costs}, {hosts}, shells seen with {self.detection:g}{length}"
 
     @property
     def exploits(self) -> tuple[ExploitKind, ...]:
@@ -201,14 +206,10 @@ class Scenario:
         return parts.BITS_PER_HOST * len(self.listed)
 
     @property
-    def observation_words(self) -> int:
-        """Words of 64 bits that hold an observation."""
-        return -(-self.observation_bits // 64)
-
-    @property
     def words_shape(self) -> tuple[int, ...]:
-        """The shape of one observation in words: () for one word, else (W,)."""
-        return () if self.observation_words == 1 else (self.observation_words,)
+        """The shape of one observation in words of 64 bits: () for one word, else (W,)."""
+        words = -(-self.observation_bits // 64)
+        return () if words == 1 else (words,)
 
     @cached_property
     def host_names(self) -> tuple[str, ...]:
@@ -322,22 +323,17 @@ class Scenario:
         return tuple(i for i, host in enumerate(self.hosts) if host.subnet == home.subnet and host is not home)
 
     @cached_property
-    def b_line_second(self) -> tuple[int, ...]:
-        """[H] whom B_line attacks after this host: an Enterprise host whose address is there, else another, else itself."""
-        return tuple(self._second(host)[0] for host in self.hosts)
+    def b_line_ways(self) -> tuple[tuple[int, int, int], ...]:
+        """[H] this host, whom B_line attacks after it, and then: the third in that one's subnet, else the last."""
+        seconds = [self.b_line_goes_on(host)[0] for host in self.hosts]
+        lists = [self.subnets[self.hosts[second].subnet].hosts[:3] for second in seconds]
+        return tuple((h, second, self.host_ids[lists[h][-1]]) for h, second in enumerate(seconds))
 
-    @cached_property
-    def b_line_third(self) -> tuple[int, ...]:
-        """[H] whom B_line attacks after that: the third in the list of this host's subnet, else the last."""
-        lists = (self.subnets[host.subnet].hosts for host in self.hosts)
-        return tuple(self.host_ids[names[:3][-1]] for names in lists)
+    def b_line_goes_on(self, host: Host) -> tuple[int, bool]:
+        """Return whom B_line attacks after a host, and whether CybORG's B_line finds it, too.
 
-    def finds_second(self, host: Host) -> bool:
-        """Return whether CybORG's own B_line finds whom to attack after this host."""
-        return self._second(host)[1]
-
-    def _second(self, host: Host) -> tuple[int, bool]:
-        """Return whom B_line attacks after a host, and whether CybORG's B_line finds it, too."""
+        That is an Enterprise host whose address is there, else another, else the host itself.
+        """
         findings = {finding.host: finding for finding in host.reveals}
         named = [name for name in (host.name, *(n for n in findings if n != host.name)) if parts.GATE_WORD in name]
         if named and named[0] in findings and findings[named[0]].address:
@@ -412,14 +408,7 @@ CAGE2 = Scenario(
         Host("Defender", ENTERPRISE, "defender", parts.VELOCIRAPTOR_SERVER, 0.1),
         Host("Enterprise0", ENTERPRISE, "enterprise", parts.GATEWAY, 1.0, _knows("Enterprise0")),
         Host("Enterprise1", ENTERPRISE, "enterprise", parts.INTERNAL, 1.0, _knows("Enterprise1")),
-        Host(
-            "Enterprise2",
-            ENTERPRISE,
-            "enterprise",
-            parts.INTERNAL,
-            1.0,
-            (*_knows("Enterprise2"), Finding("Op_Server0")),
-        ),
+        Host("Enterprise2", ENTERPRISE, "enterprise", parts.INTERNAL, 1.0, (*_knows("Enterprise2"), Finding("Op_Server0"))),
         Host("Op_Host0", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host0")),
         Host("Op_Host1", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host1")),
         Host("Op_Host2", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host2")),

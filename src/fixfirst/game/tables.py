@@ -196,14 +196,16 @@ def tables_of(scenario: Scenario, variant: parts.VariantName = "current") -> np.
 
 def _blue(scenario: Scenario) -> dict[str, object]:
     hosts = [-1 if action.host is None else scenario.host_ids[action.host] for action in scenario.actions]
-    rows = [_action(scenario, action.verb, host) for action, host in zip(scenario.actions, hosts, strict=True)]
+    rows = (_action(scenario, action.verb, host) for action, host in zip(scenario.actions, hosts, strict=True))
+    verbs, effects, successes, tenths = zip(*rows, strict=True)
     by_name = {decoy.name: decoy for decoy in scenario.decoys}
     decoys = [by_name.get(decoy.name, decoy) for decoy in DECOYS]  # in some variants they are others
     return {
-        **dict(
-            zip(("action_verb", "action_effect", "action_success", "action_tenths"), zip(*rows, strict=True), strict=True)
-        ),
+        "action_verb": verbs,
+        "action_effect": effects,
         "action_host": hosts,
+        "action_success": successes,
+        "action_tenths": tenths,
         "place": [scenario.listed.index(h) if host.listed else -1 for h, host in enumerate(scenario.hosts)],
         "watched": _set(h for h, host in enumerate(scenario.hosts) if host.watched),
         "decoy_opens": [[_port(d.opens) if d.fits(host) else 0 for host in scenario.hosts] for d in decoys],
@@ -255,17 +257,18 @@ def _costs(scenario: Scenario) -> list[list[int]]:
 
 
 def _red(scenario: Scenario) -> dict[str, object]:
-    known, target = _knowledge(scenario, scenario.known), scenario.target_id
-    reveals = [_knowledge(scenario, host.reveals) for host in scenario.hosts]
+    target = scenario.target_id
+    learned = (_knowledge(scenario, findings) for findings in (scenario.known, *(host.reveals for host in scenario.hosts)))
+    hosts, names, subnets, ot = zip(*learned, strict=True)
     return {
         "start": 1 << scenario.start_id,
-        "first_hosts": known.hosts,
-        "first_names": known.names,
-        "first_subnets": known.subnets,
-        "reveals_hosts": [learned.hosts for learned in reveals],
-        "reveals_names": [learned.names for learned in reveals],
-        "reveals_subnets": [learned.subnets for learned in reveals],
-        "reveals_ot": [learned.ot for learned in reveals],
+        "first_hosts": hosts[0],
+        "first_names": names[0],
+        "first_subnets": subnets[0],
+        "reveals_hosts": hosts[1:],
+        "reveals_names": names[1:],
+        "reveals_subnets": subnets[1:],
+        "reveals_ot": ot[1:],
         "target": target,
         "target_runs_ot": target >= 0 and scenario.hosts[target].runs_ot,
         "ot_tenths": round(10 * scenario.ot_cost),
@@ -273,18 +276,10 @@ def _red(scenario: Scenario) -> dict[str, object]:
     }
 
 
-class Knowledge(NamedTuple):
-    """What red learns at once: sets of hosts by address and by name, of subnets, and whether there is an OT service."""
-
-    hosts: int
-    names: int
-    subnets: int
-    ot: bool
-
-
-def _knowledge(scenario: Scenario, findings: tuple[Finding, ...]) -> Knowledge:
+def _knowledge(scenario: Scenario, findings: tuple[Finding, ...]) -> tuple[int, int, int, bool]:
+    """Return what red learns at once: hosts by address and by name, subnets, and whether there is an OT service."""
     ids = scenario.host_ids
-    return Knowledge(
+    return (
         _set(ids[finding.host] for finding in findings if finding.address),
         _set(ids[finding.host] for finding in findings if finding.name),
         _set(scenario.hosts[ids[finding.host]].subnet for finding in findings if finding.subnet),
@@ -309,10 +304,9 @@ def _bline_targets(scenario: Scenario, most: int) -> list[list[int]]:
     home = scenario.hosts[scenario.host_ids[scenario.home]].subnet
     by_user = []
     for number in range(most):
-        user = min(number, scenario.num_hosts - 1)
-        second = scenario.b_line_second[user]
+        user, second, third = scenario.b_line_ways[min(number, scenario.num_hosts - 1)]
         means = {HOME: home, FIRST: user, _SECOND: second, SECONDS: scenario.hosts[second].subnet}
-        means |= {THIRD: scenario.b_line_third[second], TARGET: scenario.target_id}
+        means |= {THIRD: third, TARGET: scenario.target_id}
         by_user.append([means[stage] for stage in BLINE_STAGES])
     return [list(stage) for stage in zip(*by_user, strict=True)]
 
