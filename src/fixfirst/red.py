@@ -18,9 +18,10 @@ numbers of CAGE2's hosts and subnets, the targets. Of another scenario, `scenari
 
 from fixfirst.game.attackers import intends
 from fixfirst.game.chance import any_user, pick_address as any_host
-from fixfirst.game.scenario import CAGE2, ENTERPRISE, OPERATIONAL, USER
+from fixfirst.game.scenario import CAGE2
 from fixfirst.game.state import NO_TARGET, RedVerb as Verb, Success
 
 HOST_ID = dict(CAGE2.host_ids)
+ENTERPRISE, OPERATIONAL, USER = CAGE2.subnet_ids.values()
 
 __all__ = ["ENTERPRISE", "HOST_ID", "NO_TARGET", "OPERATIONAL", "USER", "Success", "Verb", "any_host", "any_user", "intends"]

@@ -189,7 +189,7 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
 
 
 def test_a_worker_that_cannot_be_started_is_told_in_one_line_and_the_others_end(monkeypatch):
-    started, start = [], worker_world._start_worker
+    started, start = [], worker_world._Worker
 
     def second_fails(*arguments):
         if started:
@@ -197,7 +197,7 @@ def test_a_worker_that_cannot_be_started_is_told_in_one_line_and_the_others_end(
         started.append(start(*arguments))
         return started[0]
 
-    monkeypatch.setattr(worker_world, "_start_worker", second_fails)
+    monkeypatch.setattr(worker_world, "_Worker", second_fails)
     says = r"worker 2 of 3 cannot be started \(Resource temporarily unavailable\); ask for fewer workers"
     with pytest.raises(ff.WorkerError, match=says):
         WorkerWorld(World, Game(**SETTINGS), 6, num_workers=3)

@@ -278,7 +278,7 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
     (tmp_path / "web.yaml").write_text(yaml.safe_dump({"Test_Host": OWN}))
     folder = ImageFolder(tmp_path)
     web, http = folder["Web"], parts.EXPLOITS[2]
-    assert folder["Gateway"] == parts.GATEWAY and web.services[0].root and web.services[1].immune
+    assert folder["Gateway"] == parts.IMAGES["Gateway"] and web.services[0].root and web.services[1].immune
     document = put(tiny, "Hosts/User1/image", "Web")
     scenario = Scenario.from_document(document, "x", images=folder)
     assert http.meets(scenario.hosts[scenario.host_ids["User1"]]) == parts.IMMUNE

@@ -116,11 +116,6 @@ def _check_account(user: str | None, os: str, place: str) -> None:
     check(right, place, f"{user!r} is no account of {os}; use {PRIVILEGED[os]}")
 
 
-def built_in() -> dict[str, Image]:
-    """Return the ten images of CybORG, by name."""
-    return {image.name: image for image in parts.IMAGES}
-
-
 def image_document(image: Image) -> dict[str, Any]:
     """Return the table of an image file that plays like this image."""
     windows = image.os == parts.WINDOWS
@@ -181,7 +176,7 @@ class ImageFolder(Mapping[str, Image]):
         self._folder, self._index = Path(folder), str(Path(folder) / "images.yaml")
         entries = read_yaml(Path(self._index))
         check(isinstance(entries, dict), self._index, "must be a table of images")
-        self._images: dict[str, Image | _Entry] = dict(built_in())
+        self._images: dict[str, Image | _Entry] = dict(parts.IMAGES)
         self._images |= {name: as_table(_Entry, entry, self._index, str(name)) for name, entry in entries.items()}
 
     def __getitem__(self, name: str) -> Image:

@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field
 from fixfirst.base import errors
 from fixfirst.game import parts
 from fixfirst.game.documents import Name, Table, as_table, check, one_of, read_bytes
-from fixfirst.game.images import built_in
 from fixfirst.game.new_scenario import Machine, fields_of
 from fixfirst.game.parts import Image, Service
 from fixfirst.game.scenario_reading import Value
@@ -71,7 +70,7 @@ class _Machines:
         check(1 <= len(lines) <= parts.MOST_HOSTS, self.file, right)
         rows = [{column: cell for column, cell in zip(header, line, strict=False) if cell} for line in lines]
         names = [row.get("name", "") for row in rows]
-        names_of = {"machines": names, "images": [*built_in()], "services": [*_SERVICES]}
+        names_of = {"machines": names, "images": [*parts.IMAGES], "services": [*_SERVICES]}
         self.rows = [as_table(_Row, row, self.file, f"row {n}", **names_of) for n, row in enumerate(rows, start=2)]
         for name, line in zip(names, lines, strict=True):
             check(names.count(name) == 1, self.file, f"{name} is there twice")
@@ -155,7 +154,7 @@ class _Machines:
 
     def _own_image(self, os: str, words: list[str], runs_ot: bool) -> str:
         """Return the name of the built-in image with exactly these services, or of a new one."""
-        for image in built_in().values():
+        for image in parts.IMAGES.values():
             kinds = sorted({service.kind or "" for service in image.services})
             if image.os == os and kinds == sorted(words) and image.runs_ot == runs_ot:
                 return image.name

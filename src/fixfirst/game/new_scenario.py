@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 
 from fixfirst.base import arguments, errors
 from fixfirst.game import parts
-from fixfirst.game.images import built_in
 from fixfirst.game.parts import Finding, Host, Image, Subnet
 from fixfirst.game.scenario_reading import VALUES
 
@@ -41,12 +40,12 @@ def fields_of(
     images: dict[str, Image] | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a `Scenario`, but for its name. lists: subnet -> its hosts in order; gated: those with a gate."""
-    available, number = built_in() | (images or {}), {machine.name: n for n, machine in enumerate(machines)}
+    available, number = {**parts.IMAGES, **(images or {})}, {machine.name: n for n, machine in enumerate(machines)}
     subnet_of = {host: subnet for subnet, hosts in lists.items() for host in hosts}
     subnets = sorted(lists, key=lambda subnet: min(map(number.__getitem__, lists[subnet])))
     unit_types, units = parts.default_units(number, {name: subnet_of[name] for name in number}, subnets)
     watched = [machine for machine in machines if machine.watched]
-    server = next((m for m in watched if available[m.image] == parts.VELOCIRAPTOR_SERVER), watched[0])
+    server = next((m for m in watched if available[m.image] == parts.IMAGES["Velociraptor_Server"]), watched[0])
     hosts = []
     for machine in machines:
         image = available[machine.image]

@@ -208,28 +208,20 @@ SMTP = Service((25,), "smtp", root=True)
 MYSQL = Service((3390,), "mysql", root=True)
 MYSQL_ON_RDP_PORT = Service((3389,), "mysql", root=True)
 
-VELOCIRAPTOR_SERVER = Image("Velociraptor_Server", LINUX, (SSH_NO_ACCOUNT, Service((53, 53)), Service((68,))))
-KALI_BOX = Image("Kali_Box", LINUX, (SSH_NO_ACCOUNT, Service((55553,)), Service((68,)), Service((68,))))
-GATEWAY = Image("Gateway", LINUX, (SSH,))
-LINUX_DECOY_HOST = Image("linux_decoy_host", LINUX, (SSH,))
-OP_SERVER = Image("OP_Server", LINUX, (SSH,), runs_ot=True)
-INTERNAL = Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB_DEAF, WEB))
-WINDOWS_USER_HOST1 = Image("windows_user_host1", WINDOWS, (SSH, FTP))
-WINDOWS_USER_HOST2 = Image("windows_user_host2", WINDOWS, (SMB, RPC, RDP))
-LINUX_USER_HOST1 = Image("linux_user_host1", LINUX, (HTTP, MYSQL_ON_RDP_PORT, HTTPS, SMTP))
-LINUX_USER_HOST2 = Image("linux_user_host2", LINUX, (SSH, HTTP, MYSQL, HTTPS, SMTP))
-IMAGES = (
-    VELOCIRAPTOR_SERVER,
-    KALI_BOX,
-    GATEWAY,
-    LINUX_DECOY_HOST,
-    OP_SERVER,
-    INTERNAL,
-    WINDOWS_USER_HOST1,
-    WINDOWS_USER_HOST2,
-    LINUX_USER_HOST1,
-    LINUX_USER_HOST2,
+_IMAGES = (
+    Image("Velociraptor_Server", LINUX, (SSH_NO_ACCOUNT, Service((53, 53)), Service((68,)))),
+    Image("Kali_Box", LINUX, (SSH_NO_ACCOUNT, Service((55553,)), Service((68,)), Service((68,)))),
+    Image("Gateway", LINUX, (SSH,)),
+    Image("linux_decoy_host", LINUX, (SSH,)),
+    Image("OP_Server", LINUX, (SSH,), runs_ot=True),
+    Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB_DEAF, WEB)),
+    Image("windows_user_host1", WINDOWS, (SSH, FTP)),
+    Image("windows_user_host2", WINDOWS, (SMB, RPC, RDP)),
+    Image("linux_user_host1", LINUX, (HTTP, MYSQL_ON_RDP_PORT, HTTPS, SMTP)),
+    Image("linux_user_host2", LINUX, (SSH, HTTP, MYSQL, HTTPS, SMTP)),
 )
+IMAGES: Mapping[str, Image] = {image.name: image for image in _IMAGES}
+
 VariantName = Literal["current", "leaderboard", "debugged"]
 
 
@@ -251,8 +243,8 @@ VARIANTS: Mapping[VariantName, Variant] = {
     "leaderboard": Variant(scans_accumulate=True, restore_patches_smtp=True),
     "debugged": Variant(
         images={
-            INTERNAL: Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB, WEB)),
-            LINUX_USER_HOST1: Image("linux_user_host1", LINUX, (HTTP, MYSQL, HTTPS, SMTP)),
+            IMAGES["Internal"]: Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB, WEB)),
+            IMAGES["linux_user_host1"]: Image("linux_user_host1", LINUX, (HTTP, MYSQL, HTTPS, SMTP)),
         },
         decoy_opens={"Vsftpd": 21},
         remove_reports_result=True,

@@ -392,8 +392,9 @@ ENTERPRISE, OPERATIONAL, USER = range(3)  # the subnets of CAGE2
 
 
 def _knows(host: str, *addresses: str, ot_service: bool = False) -> tuple[Finding, ...]:
-    """What red finds on a host of CAGE2: the host's own subnet, and addresses of others, which come before it."""
-    return (*(Finding(name) for name in addresses), Finding(host, subnet=True, ot_service=ot_service))
+    """Return what red finds on a host of CAGE2: the host's own subnet, and addresses of others. Hosts go by their names."""
+    findings = (*map(Finding, addresses), Finding(host, subnet=True, ot_service=ot_service))
+    return tuple(sorted(findings, key=lambda finding: finding.host))
 
 
 CAGE2 = Scenario(
@@ -405,19 +406,19 @@ CAGE2 = Scenario(
     ),
     unit_types=("user", "op_host", "op_server", "enterprise", "defender"),
     hosts=(
-        Host("Defender", ENTERPRISE, "defender", parts.VELOCIRAPTOR_SERVER, 0.1),
-        Host("Enterprise0", ENTERPRISE, "enterprise", parts.GATEWAY, 1.0, _knows("Enterprise0")),
-        Host("Enterprise1", ENTERPRISE, "enterprise", parts.INTERNAL, 1.0, _knows("Enterprise1")),
-        Host("Enterprise2", ENTERPRISE, "enterprise", parts.INTERNAL, 1.0, (*_knows("Enterprise2"), Finding("Op_Server0"))),
-        Host("Op_Host0", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host0")),
-        Host("Op_Host1", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host1")),
-        Host("Op_Host2", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host2")),
-        Host("Op_Server0", OPERATIONAL, "op_server", parts.OP_SERVER, 1.0, _knows("Op_Server0", ot_service=True)),
-        Host("User0", USER, "user", parts.WINDOWS_USER_HOST1, 0.0, _knows("User0")),
-        Host("User1", USER, "user", parts.WINDOWS_USER_HOST1, 0.1, _knows("User1", "Enterprise1")),
-        Host("User2", USER, "user", parts.WINDOWS_USER_HOST2, 0.1, _knows("User2", "Enterprise1")),
-        Host("User3", USER, "user", parts.LINUX_USER_HOST1, 0.1, _knows("User3", "Enterprise0")),
-        Host("User4", USER, "user", parts.LINUX_USER_HOST2, 0.1, _knows("User4", "Enterprise0")),
+        Host("Defender", ENTERPRISE, "defender", parts.IMAGES["Velociraptor_Server"], 0.1),
+        Host("Enterprise0", ENTERPRISE, "enterprise", parts.IMAGES["Gateway"], 1.0, _knows("Enterprise0")),
+        Host("Enterprise1", ENTERPRISE, "enterprise", parts.IMAGES["Internal"], 1.0, _knows("Enterprise1")),
+        Host("Enterprise2", ENTERPRISE, "enterprise", parts.IMAGES["Internal"], 1.0, _knows("Enterprise2", "Op_Server0")),
+        Host("Op_Host0", OPERATIONAL, "op_host", parts.IMAGES["Gateway"], 0.1, _knows("Op_Host0")),
+        Host("Op_Host1", OPERATIONAL, "op_host", parts.IMAGES["Gateway"], 0.1, _knows("Op_Host1")),
+        Host("Op_Host2", OPERATIONAL, "op_host", parts.IMAGES["Gateway"], 0.1, _knows("Op_Host2")),
+        Host("Op_Server0", OPERATIONAL, "op_server", parts.IMAGES["OP_Server"], 1.0, _knows("Op_Server0", ot_service=True)),
+        Host("User0", USER, "user", parts.IMAGES["windows_user_host1"], 0.0, _knows("User0")),
+        Host("User1", USER, "user", parts.IMAGES["windows_user_host1"], 0.1, _knows("User1", "Enterprise1")),
+        Host("User2", USER, "user", parts.IMAGES["windows_user_host2"], 0.1, _knows("User2", "Enterprise1")),
+        Host("User3", USER, "user", parts.IMAGES["linux_user_host1"], 0.1, _knows("User3", "Enterprise0")),
+        Host("User4", USER, "user", parts.IMAGES["linux_user_host2"], 0.1, _knows("User4", "Enterprise0")),
     ),
     start="User0",
     known=(Finding("User0", subnet=True, name=True),),

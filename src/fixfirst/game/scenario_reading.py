@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from fixfirst.base import errors
 from fixfirst.game import parts
 from fixfirst.game.documents import Name, Table, as_table, check, one_of
-from fixfirst.game.images import OT_SERVICE, PRIVILEGED, ImageTable, built_in
+from fixfirst.game.images import OT_SERVICE, PRIVILEGED, ImageTable
 from fixfirst.game.parts import Finding, Host, Image, Subnet
 
 VALUES = {"None": 0.0, "Low": 0.1, "Medium": 1.0, "High": 10.0}
@@ -126,7 +126,7 @@ class _File(Table):
 
 def fields_from(document: Any, name: str, file: str, images: Mapping[str, Image] | None = None) -> dict[str, Any]:
     """Return the fields of the `Scenario` that a file's contents describe. file: its name, for errors."""
-    return {"name": name} | _Reader(document, file, built_in() if images is None else images).fields()
+    return {"name": name} | _Reader(document, file, parts.IMAGES if images is None else images).fields()
 
 
 def _keys(document: Any, table: str) -> list[str]:

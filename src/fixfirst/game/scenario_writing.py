@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from fixfirst.game import reward as rewards
-from fixfirst.game.images import OT_SERVICE, PRIVILEGED, built_in, image_document
+from fixfirst.game import parts, reward as rewards
+from fixfirst.game.images import OT_SERVICE, PRIVILEGED, image_document
 from fixfirst.game.parts import Finding
 from fixfirst.game.scenario_reading import CLIENT, FOOTHOLD, GREEN, RED_ACTIONS, REWARD, SERVER, VALUES, subnet_size
 
@@ -36,7 +36,7 @@ def document_of(scenario: "Scenario") -> dict[str, Any]:
         if subnet.reach != "closed":
             table["NACLs"] = rules
         document["Subnets"][subnet.name] = table
-    own = {host.image.name: host.image for host in hosts if built_in().get(host.image.name) != host.image}
+    own = {host.image.name: host.image for host in hosts if parts.IMAGES.get(host.image.name) != host.image}
     if own:
         document["Images"] = {name: image_document(image) for name, image in own.items()}
     if scenario.own_reward:

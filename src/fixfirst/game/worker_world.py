@@ -14,16 +14,13 @@ After any of these no process is left, and the memory goes with the last one tha
 
 import contextlib
 import ctypes
-import math
 import signal
 import traceback
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
@@ -69,17 +66,18 @@ class WorkerWorld(BaseWorld):
         num_workers = min(n, num_workers)
         if timeout_s is not None and not timeout_s > 0:
             raise errors.WorldError(f"timeout_s must be a positive number of seconds, or None, got {timeout_s!r}")
-        memory = {name: RawArray(ctypes.c_byte, size) for name, size in _sizes(n, game.scenario).items()}
-        shared = _arrays_in(memory, n, game.scenario)
+        sizes = {name: array.nbytes for name, array in _arrays(n, game.scenario, {}).items()}
+        memory = {name: RawArray(ctypes.c_byte, size) for name, size in sizes.items()}
+        shared = _arrays(n, game.scenario, memory)
         super().__init__(game, n, autoreset=autoreset, **options | {"arrays": shared})
         self._inputs = {name: shared[name] for name in _INPUTS}
-        self._workers: list[_WorldProcess] = []
+        self._workers: list[_Worker] = []
         self._end = weakref.finalize(self, _end_workers, self._workers)
         bounds = [n * w // num_workers for w in range(num_workers + 1)]
         for rows in map(slice, bounds, bounds[1:]):
             world = partial(make, game.for_envs(rows, n), autoreset=autoreset, env_ids=self.env_ids[rows])
             try:
-                self._workers.append(_start_worker(rows, world, memory, n, game.scenario))
+                self._workers.append(_Worker(rows, world, memory, n, game.scenario))
             except OSError as e:
                 number = f"{len(self._workers) + 1} of {num_workers}"
                 self._end()
@@ -122,7 +120,7 @@ class WorkerWorld(BaseWorld):
     def _answers(self, task: str, command: str | None = None) -> list[Any]:
         """Return one answer per worker. Whatever goes wrong ends all workers: half a step is no state to go on from."""
         answers: dict[int, Any] = {}
-        pending: dict[Any, _WorldProcess] = {worker.pipe: worker for worker in self._workers}
+        pending: dict[Any, _Worker] = {worker.pipe: worker for worker in self._workers}
         try:
             for pipe in pending if command else ():
                 with contextlib.suppress(OSError):  # a dead worker: told when its answer does not come
@@ -141,13 +139,16 @@ class WorkerWorld(BaseWorld):
         return [answers[worker.rows.start] for worker in self._workers]
 
 
-@dataclass(frozen=True)
-class _WorldProcess:
-    """A worker process as its parent sees it."""
+class _Worker:
+    """A worker process as its parent sees it. rows: which environments it has."""
 
-    process: BaseProcess
-    pipe: "Connection[Any, Any]"
-    rows: slice  # which environments it has
+    def __init__(self, rows: slice, *arguments: Any):
+        context = get_context("spawn")
+        self.rows = rows
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, rows, *arguments), daemon=True)
+        self.process.start()
+        theirs.close()  # the worker's copy is now the only one, so that its death ends the pipe
 
     def __str__(self) -> str:
         return f"worker with environments {self.rows.start}-{self.rows.stop - 1}"
@@ -157,9 +158,8 @@ class _WorldProcess:
             failed, answer = self.pipe.recv()
         except (EOFError, OSError) as e:
             self.process.join(1.0)
-            how = f"exit code {self.process.exitcode}"
-            if (code := self.process.exitcode) is not None and code < 0:
-                how = f"killed by {signal.Signals(-code).name}"
+            code = self.process.exitcode or 0
+            how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {self.process.exitcode}"
             raise errors.WorkerError(f"{self} died ({how}) during {task}") from e
         if failed:
             error = errors.WorkerError(f"{self} failed in {task}: {answer.strip().splitlines()[-1]}")
@@ -168,16 +168,7 @@ class _WorldProcess:
         return answer
 
 
-def _start_worker(rows: slice, *arguments: Any) -> _WorldProcess:
-    context = get_context("spawn")
-    mine, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, rows, *arguments), daemon=True)
-    process.start()
-    theirs.close()  # the worker's copy is now the only one, so that its death ends the pipe
-    return _WorldProcess(process, mine, rows)
-
-
-def _end_workers(workers: list[_WorldProcess]) -> None:
+def _end_workers(workers: list[_Worker]) -> None:
     """Workers hold nothing worth saving: they are killed, which works in whatever state they are."""
     for worker in workers:
         worker.pipe.close()
@@ -188,16 +179,10 @@ def _end_workers(workers: list[_WorldProcess]) -> None:
     workers.clear()
 
 
-def _sizes(num_envs: int, scenario: Scenario) -> dict[str, int]:
-    """Return how many bytes every array takes."""
+def _arrays(num_envs: int, scenario: Scenario, memory: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return all arrays, in the memory of their name, which each keeps alive; without one, in memory of its own."""
     arrays = output_arrays(scenario) | _INPUTS
-    return {name: num_envs * math.prod(row) * np.dtype(dtype).itemsize for name, (row, dtype) in arrays.items()}
-
-
-def _arrays_in(memory: dict[str, Any], num_envs: int, scenario: Scenario) -> dict[str, np.ndarray]:
-    """Return the arrays in their memory, which each keeps alive."""
-    arrays = output_arrays(scenario) | _INPUTS
-    return {name: np.ndarray((num_envs, *row), dtype, memory[name]) for name, (row, dtype) in arrays.items()}
+    return {name: np.ndarray((num_envs, *row), dtype, memory.get(name)) for name, (row, dtype) in arrays.items()}
 
 
 def _serve(
@@ -206,10 +191,14 @@ def _serve(
     """Live as a worker: build the world, answer commands until the pipe ends."""
     jobs.follow_parent()
     try:
-        shared = {name: view[rows] for name, view in _arrays_in(memory, num_envs, scenario).items()}
+        shared = {name: view[rows] for name, view in _arrays(num_envs, scenario, memory).items()}
         world = make(rows.stop - rows.start, arrays={name: shared[name] for name in output_arrays(scenario)})
         pipe.send((False, world.variant))
-        while (command := _next(pipe)) is not None:
+        while True:
+            try:
+                command = pipe.recv()
+            except (EOFError, OSError):  # of a parent that is gone
+                return
             if command == _STEP:
                 pipe.send((False, world.step(shared["actions"])))
             elif command == _LOOK:
@@ -219,12 +208,5 @@ def _serve(
                 world.begin(shared["mask"].copy(), seeds, shared["episodes"])
                 pipe.send((False, None))
     except Exception:
-        with contextlib.suppress(OSError):  # of a parent that is gone
+        with contextlib.suppress(OSError):  # likewise
             pipe.send((True, traceback.format_exc()))
-
-
-def _next(pipe: "Connection[Any, Any]") -> str | None:
-    try:
-        return str(pipe.recv())
-    except (EOFError, OSError):
-        return None
