@@ -65,34 +65,21 @@ def test_returns_and_reward_curve_equal_cyborgs(combo, ours):
     assert (np.abs(rewards.mean(axis=1) - stats["reward_curve"]) <= tolerance).all()
 
 
-def binomial_p_values(counts, trials, p):
-    """Exact two-sided p-values [C] of counts [C] in `trials`, given chances p [C]: of all outcomes as unlikely."""
-    likelihood = stats.binom.pmf(np.arange(trials + 1), trials, p[:, None])  # [C, trials + 1]
-    seen = np.take_along_axis(likelihood, counts[:, None], axis=1)
-    return np.where(likelihood <= seen * (1 + 1e-7), likelihood, 0).sum(axis=1).clip(max=1)  # equal but for rounding
-
-
 def level_p_values(combo, access):
-    """P-values of CybORG's counts per (time, host, level), [21 * 13 * 3]. access [T, N, 13].
+    """Two-sided p-values of CybORG's counts per (time, host, level), [21 * 13 * 3]. access [T, N, 13].
 
     Our frequencies are taken for the true chances. They come from at least five times CybORG's episodes; their own noise
     makes a false alarm about ten times as likely as said above, at most.
     """
-    stats = STATS[combo]
-    theirs = np.rint(np.array(stats["level_freq"]) * stats["episodes"]).astype(int)  # [21, 13, 3]
-    ours = np.stack([(access[stats["level_t"]] == level).sum(axis=1) for level in range(3)], axis=2)
+    episodes = STATS[combo]["episodes"]
+    theirs = np.rint(np.array(STATS[combo]["level_freq"]) * episodes).astype(int)  # [21, 13, 3]
+    ours = np.stack([(access[STATS[combo]["level_t"]] == level).sum(axis=1) for level in range(3)], axis=2)
     p = (ours + 0.5) / (access.shape[1] + 1)
-    return binomial_p_values(theirs.ravel(), stats["episodes"], p.ravel())
+    at_most, at_least = stats.binom.cdf(theirs, episodes, p), stats.binom.sf(theirs - 1, episodes, p)
+    return (2 * np.minimum(at_most, at_least)).clip(max=1)
 
 
 CELLS = 21 * 13 * 3
-
-
-def test_p_values_are_scipys():
-    counts, p = np.array([0, 0, 3, 17, 30, 59, 60, 60]), np.array([1e-4, 0.2, 0.05, 0.3, 0.5, 0.99, 0.9999, 0.4])
-    assert binomial_p_values(counts, 60, p) == pytest.approx(
-        [stats.binomtest(k, 60, chance).pvalue for k, chance in zip(counts.tolist(), p, strict=True)], rel=1e-9
-    )
 
 
 def test_hosts_are_held_as_often_as_in_cyborg(combo, ours):
