@@ -1,9 +1,9 @@
 """What every world is to its players: N environments as arrays, which every step overwrites: copy to keep."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import combinations
-from typing import Self
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def output_arrays(scenario: Scenario) -> dict[str, tuple[tuple[int, ...], type]]
     }
 
 
-class BaseWorld(ABC):
+class BaseWorld(AbstractContextManager["BaseWorld"]):
     """N environments of one game in one batch, whoever plays them: the compiled kernel, CybORG, other processes.
 
     autoreset: what follows an ended episode: `next_step`, `same_step` or, until it is reset, `disabled`.
@@ -130,15 +130,12 @@ class BaseWorld(ABC):
         """Put states back, where the environments' states are values."""
         raise errors.WorldError(f"a {type(self).__name__} cannot take states: only the in-process simulator can")
 
-    def close(self) -> None:  # noqa: B027  most worlds hold nothing
+    def close(self) -> None:
         """Give back processes and memory held outside this process, if any. The arrays stay readable."""
 
     def _require_reset(self, what: str) -> None:
         if not self._all_started:
             raise errors.ResetNeeded(f"{what}() before reset(): call reset() first")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

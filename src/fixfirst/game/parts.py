@@ -170,6 +170,7 @@ EXPLOITS = (  # the same in every scenario, as are decoys and verbs; in the orde
     ExploitKind("HarakaRCE", 25, "smtp", 6.0),
     ExploitKind("FTPDirectoryTraversal", 21, "ftp", 7.0),
 )
+PORTS = tuple(sorted(exploit.port for exploit in EXPLOITS))  # that matter one by one: decoys open no others
 DECOYS = (
     Decoy("Apache", None, 80, 80, "web"),
     Decoy("Femitter", WINDOWS, 21, 21, "ftp"),

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from fixfirst.base import arguments, errors
 from fixfirst.game import (
@@ -45,6 +45,11 @@ class Scenario:
         print(*office.notes, sep="\\n")  # what its names mean for those who play
         text = office.to_yaml()  # a file for CybORG
     """
+
+    # The same in every scenario
+    exploits: ClassVar[tuple[ExploitKind, ...]] = parts.EXPLOITS
+    exploit_names: ClassVar[tuple[str, ...]] = tuple(exploit.name for exploit in parts.EXPLOITS)
+    ports: ClassVar[tuple[int, ...]] = parts.PORTS  # those that matter one by one
 
     name: str = field(compare=False)
     subnets: tuple[Subnet, ...]  # in the order in which Meander explores them: by their first hosts
@@ -188,10 +193,6 @@ class Scenario:
         hosts = f"hosts up to {max(host.value for host in self.hosts):g}"
         return f"not CAGE2's reward: {costs}, {hosts}, shells seen with {self.detection:g}{length}"
 
-    @property
-    def exploits(self) -> tuple[ExploitKind, ...]:
-        return parts.EXPLOITS
-
     @cached_property
     def num_hosts(self) -> int:
         return len(self.hosts)
@@ -249,10 +250,6 @@ class Scenario:
         return self.target is not None and self.hosts[self.target_id].runs_ot
 
     @cached_property
-    def exploit_names(self) -> tuple[str, ...]:
-        return tuple(exploit.name for exploit in self.exploits)
-
-    @cached_property
     def actions(self) -> tuple[BlueAction, ...]:
         """What each action id stands for: in the order of verbs, one of Sleep and of Monitor, one per host of all others."""
         return tuple(
@@ -292,11 +289,6 @@ class Scenario:
     def misinform(self) -> tuple[Decoy, ...]:
         """What the verb Misinform may place."""
         return parts.MADE_UP if "Misinform" in self.verbs else ()
-
-    @cached_property
-    def ports(self) -> tuple[int, ...]:
-        """The ports that matter one by one: those of exploits, among which are all that decoys open."""
-        return tuple(sorted(exploit.port for exploit in self.exploits))
 
     def hosts_mask(self, *names: str) -> int:
         """Return the set of these hosts as a bit mask: bit h is host h."""

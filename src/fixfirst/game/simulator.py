@@ -11,11 +11,11 @@ from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.chance import Decision, chance_dtype
 from fixfirst.game.game_config import Game
-from fixfirst.game.parts import EXPLOITS
+from fixfirst.game.parts import EXPLOITS, PORTS
 from fixfirst.game.red_agents import script_names
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedVerb, Success, state_dtype, turn_dtype
-from fixfirst.game.tables import MOST_FURTHER_PORTS, PORTS, size_of, tables_of
+from fixfirst.game.tables import MOST_FURTHER_PORTS, size_of, tables_of
 
 
 class KernelState(NamedTuple):

@@ -25,10 +25,10 @@ from fixfirst.game.parts import (
     INVALID_COST,
     MADE_UP,
     MOST_HOSTS,
+    PORTS,
     ExploitKind,
     Finding,
     Host,
-    Subnet,
 )
 from fixfirst.game.scenario import Scenario
 
@@ -70,7 +70,6 @@ _VERBS = FREE_VERBS + HOST_VERBS
 SLEEP, MONITOR, ANALYSE, REMOVE, RESTORE, MISINFORM, FIRST_DECOY = range(7)
 
 # Ports and exploits, in the order in which red lists them
-PORTS = tuple(sorted(exploit.port for exploit in EXPLOITS))
 MOST_FURTHER_PORTS = 3  # more are seen as so many
 EXPLOIT_PORT = constant([1 << PORTS.index(e.port) for e in EXPLOITS])  # [E] mask of one
 MISINFORM_PORT = constant([1 << PORTS.index(decoy.opens) for decoy in MADE_UP])  # [5] mask of one
@@ -184,7 +183,6 @@ def tables_of(scenario: Scenario, variant: parts.VariantName = "current") -> np.
         **_blue(here),
         **_network(here),
         **_red(here),
-        **_red_agents(here),
     }
     for name, value in values.items():
         array: np.ndarray = np.asarray(value)
@@ -208,8 +206,8 @@ def _blue(scenario: Scenario) -> dict[str, object]:
         "action_tenths": tenths,
         "place": [scenario.listed.index(h) if host.listed else -1 for h, host in enumerate(scenario.hosts)],
         "watched": _set(h for h, host in enumerate(scenario.hosts) if host.watched),
-        "decoy_opens": [[_port(d.opens) if d.fits(host) else 0 for host in scenario.hosts] for d in decoys],
-        "decoy_needs_free": [_port(decoy.needs_free) for decoy in decoys],
+        "decoy_opens": [[_port_set([d.opens]) if d.fits(host) else 0 for host in scenario.hosts] for d in decoys],
+        "decoy_needs_free": [_port_set([decoy.needs_free]) for decoy in decoys],
     }
 
 
@@ -234,8 +232,8 @@ def _network(scenario: Scenario) -> dict[str, object]:
         "open_subnets": _set(s for s, subnet in enumerate(subnets) if subnet.reach in ("open", "filtered")),
         "gated_subnets": _set(s for s, subnet in enumerate(subnets) if subnet.reach == "gated"),
         "gates": scenario.name_mask(GATE_WORD),
-        "real_ports": [_real_ports(host) for host in hosts],
-        "passes": [_visible(host, subnets[host.subnet]) for host in hosts],
+        "real_ports": [_port_set(host.ports) for host in hosts],
+        "passes": [_port_set(filter(subnets[host.subnet].lets, {*PORTS, *host.ports})) for host in hosts],
         "smtp_hosts": _set(smtp),
         "meets": [[exploit.meets(host) for exploit in EXPLOITS] for host in hosts],
         "decoy_catches": [[_catches(scenario, exploit, host) for exploit in EXPLOITS] for host in hosts],
@@ -257,7 +255,7 @@ def _costs(scenario: Scenario) -> list[list[int]]:
 
 
 def _red(scenario: Scenario) -> dict[str, object]:
-    target = scenario.target_id
+    target, green = scenario.target_id, sorted(scenario.host_ids[name] for name in scenario.green_hosts or ())
     learned = (_knowledge(scenario, findings) for findings in (scenario.known, *(host.reveals for host in scenario.hosts)))
     hosts, names, subnets, ot = zip(*learned, strict=True)
     return {
@@ -273,6 +271,12 @@ def _red(scenario: Scenario) -> dict[str, object]:
         "target_runs_ot": target >= 0 and scenario.hosts[target].runs_ot,
         "ot_tenths": round(10 * scenario.ot_cost),
         "detected_below": int(scenario.detection * 2.0**53),
+        "users": _set(scenario.b_line_first),
+        "only_user": scenario.host_ids[scenario.home],
+        "bline_target": _bline_targets(scenario, size_of(scenario).hosts),
+        "op_names": scenario.name_mask("Op"),
+        "ent_names": scenario.name_mask("Ent"),
+        "green_hosts": (green + [-1] * len(GREEN_NAMES))[: len(GREEN_NAMES)],
     }
 
 
@@ -285,18 +289,6 @@ def _knowledge(scenario: Scenario, findings: tuple[Finding, ...]) -> tuple[int, 
         _set(scenario.hosts[ids[finding.host]].subnet for finding in findings if finding.subnet),
         any(finding.ot_service for finding in findings),
     )
-
-
-def _red_agents(scenario: Scenario) -> dict[str, object]:
-    green = sorted(scenario.host_ids[name] for name in scenario.green_hosts or ())
-    return {
-        "users": _set(scenario.b_line_first),
-        "only_user": scenario.host_ids[scenario.home],
-        "bline_target": _bline_targets(scenario, size_of(scenario).hosts),
-        "op_names": scenario.name_mask("Op"),
-        "ent_names": scenario.name_mask("Ent"),
-        "green_hosts": (green + [-1] * len(GREEN_NAMES))[: len(GREEN_NAMES)],
-    }
 
 
 def _bline_targets(scenario: Scenario, most: int) -> list[list[int]]:
@@ -315,21 +307,8 @@ def _set(members: Iterable[int]) -> int:
     return sum(1 << member for member in set(members))
 
 
-def _port(port: int) -> int:
-    return 1 << PORTS.index(port)
-
-
-def _real_ports(host: Host) -> int:
-    """Return the set of ports on which a host listens."""
-    return _set(PORTS.index(port) for port in host.ports & set(PORTS)) | _further(len(host.ports - set(PORTS)))
-
-
-def _visible(host: Host, subnet: Subnet) -> int:
-    """Return the set of ports of a host that red can see, were something listening on all of them."""
-    further = sum(subnet.lets(port) for port in host.ports - set(PORTS))
-    return _set(bit for bit, port in enumerate(PORTS) if subnet.lets(port)) | _further(further)
-
-
-def _further(count: int) -> int:
-    """Return the bits of so many further ports."""
-    return (1 << min(count, MOST_FURTHER_PORTS)) - 1 << len(PORTS)
+def _port_set(ports: Iterable[int]) -> int:
+    """Return a set of ports; of those that no exploit wants, only how many."""
+    ports = set(ports)
+    others = ports.difference(PORTS)
+    return _set(map(PORTS.index, ports - others)) | (1 << min(len(others), MOST_FURTHER_PORTS)) - 1 << len(PORTS)
