@@ -29,7 +29,6 @@ HOSTS_PER_WORD = 64 // BITS_PER_HOST
 
 # What the observation says of a host: two bits of activity in this step, two bits of what blue believes.
 QUIET, SEEN_SCAN, SEEN_EXPLOIT = 0b00, 0b01, 0b11
-ACTIVITY = {QUIET: "none", SEEN_SCAN: "scan", SEEN_EXPLOIT: "exploit"}  # in words
 BELIEVED_CLEAN, BELIEVED_UNKNOWN, BELIEVED_USER, BELIEVED_PRIVILEGED = 0b00, 0b01, 0b10, 0b11
 BELIEFS_MASK = sum(0b1100 << BITS_PER_HOST * host for host in range(HOSTS_PER_WORD))
 

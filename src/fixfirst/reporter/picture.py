@@ -12,8 +12,8 @@ import numpy as np
 
 from fixfirst.base import errors, files
 from fixfirst.game.base_world import BaseWorld
-from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.game_config import scenario_named
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.reporter.turn import Turn, outcome, summarise_turn, tenths, turn_text
 from fixfirst.runs import layout
 
