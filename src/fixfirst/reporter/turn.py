@@ -13,7 +13,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedVerb, Success
 
 _ACCESS = ("none", "user", "root")  # what red truly has on a host
-_ACTIVITY = ("none", "scan", "", "exploit")  # what blue sees of it in this step, by two bits
+_SEEN = ("none", "scan", "", "exploit")  # what blue sees of it in this step, by two bits
 _BELIEF = ("clean", "unknown", "user", "root")  # what blue believes of it; CybORG: No, Unknown, User, Privileged
 _RED_BELIEF = ("none", "user", "root", "lost")  # what a learned attacker believes to have on it
 _OT_STATES = tuple(state.name.lower() for state in OTService)  # running, stopped, restored
@@ -74,7 +74,7 @@ def summarise_turn(turn: np.void, variant: parts.VariantName, scenario: Scenario
         "blue_worked": _WORKED[Success(turn["blue_success"])] if action.host else None,
         "access": tuple(_ACCESS[level] for level in turn["access"]),
         "belief": tuple(_BELIEF[bits >> 2 & 0b11] for bits in view),
-        "activity": tuple(_ACTIVITY[bits & 0b11] for bits in view),
+        "activity": tuple(_SEEN[bits & 0b11] for bits in view),
         "decoys": tuple(tuple(p for bit, p in enumerate(scenario.ports) if mask >> bit & 1) for mask in open_ports),
         "ot": _OT_STATES[turn["ot"]],
         "costs": charges,
