@@ -39,7 +39,7 @@ def test_against_b_line_the_difference_is_the_sum_of_what_is_paid_for_each_part(
     assert worst.first == first.returns[worst.number]
 
 
-def test_a_policy_is_not_told_from_itself():
+def test_a_policy_does_not_differ_from_itself():
     rows = ff.compare("react-restore", "react-restore", episodes=20, steps=30, quiet=True)
     assert [(row.red_agent, row.mean, row.different) for row in rows] == [("b_line", 0.0, False), ("meander", 0.0, False)]
 
@@ -53,38 +53,29 @@ def test_common_luck_is_worth_episodes_and_the_means_are_those_of_evaluate():
 
 
 CHAMPION, CURRENT = "champion was made for variant leaderboard", "champion-current was made for variant current"
+VARIANTS = [  # who plays, what is asked for; the variants that are played, and the line that is said
+    ("champion", {}, "leaderboard", []),
+    ("champion", {"variant": "current"}, "current", [f"{CHAMPION}; it is played in current, as asked"]),
+    ("sleep", {"variant": "debugged"}, "debugged", []),
+    ("champion champion-current", {}, "leaderboard current", [f"{CHAMPION}, {CURRENT}: both are played in each"]),
+    ("champion sleep", {}, "leaderboard", []),
+]
 
 
-@pytest.mark.parametrize(
-    ("verb", "names", "asked", "variants", "says"),
-    [
-        (ff.evaluate, "champion", {}, "leaderboard", []),
-        (ff.evaluate, "champion", {"variant": "current"}, "current", [f"{CHAMPION}; it is played in current, as asked"]),
-        (ff.evaluate, "sleep", {"variant": "debugged"}, "debugged", []),
-        (
-            ff.compare,
-            "champion champion-current",
-            {},
-            "leaderboard current",
-            [f"{CHAMPION}, {CURRENT}: both are played in each"],
-        ),
-        (ff.compare, "champion sleep", {}, "leaderboard", []),
-    ],
-)
-def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwise(verb, names, asked, variants, says):
-    said = []
-    rows = verb(*names.split(), red_agent="b_line", steps=5, episodes=2, quiet=True, say=said.append, **asked)
-    assert [row.variant for row in rows] == variants.split() and said == says
+@pytest.mark.parametrize(("names", "asked", "variants", "says"), VARIANTS)
+def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwise(names, asked, variants, says):
+    lines, verb = [], ff.compare if " " in names else ff.evaluate
+    rows = verb(*names.split(), red_agent="b_line", steps=5, episodes=2, quiet=True, say=lines.append, **asked)
+    assert [row.variant for row in rows] == variants.split() and lines == says
 
 
 def test_a_leaderboard_and_a_rollout_in_another_variant_say_so():
-    said = []
-    ff.leaderboard("champion-current", episodes=2, quiet=True, say=said.append)
-    envs = ff.make_vec(2, variant="leaderboard")
+    lines, envs = [], ff.make_vec(2, variant="leaderboard")
+    ff.leaderboard("champion-current", episodes=2, quiet=True, say=lines.append)
     for policy in ("champion", "champion-current"):
         envs.reset(seed=0)
-        ff.rollout(envs, policy, steps=2, say=said.append)
-    assert said == [
+        ff.rollout(envs, policy, steps=2, say=lines.append)
+    assert lines == [
         f"{CURRENT}; it is played in leaderboard, as asked",
         "the policy was made for variant current; the environments play leaderboard",
     ]
@@ -105,10 +96,11 @@ def test_what_cyborg_is_instead_is_said(monkeypatch):
     assert said == ["champion was made for variant leaderboard; this CybORG is current"]
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [({"episodes": 1}, "at least 2, got 1"), ({"seed": -1}, "seed must be"), ({"red_agent": "x"}, "unknown red")],
-)
-def test_what_makes_no_sense_is_refused(options, says):
-    with pytest.raises(ff.FixfirstError, match=says):
-        ff.compare("sleep", "random", quiet=True, **options)
+def test_what_makes_no_sense_is_refused():
+    for options, says in (
+        ({"episodes": 1}, "at least 2, got 1"),
+        ({"seed": -1}, "seed must"),
+        ({"red_agent": "x"}, "unknown red"),
+    ):
+        with pytest.raises(ff.FixfirstError, match=says):
+            ff.compare("sleep", "random", quiet=True, **options)

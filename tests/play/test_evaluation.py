@@ -18,16 +18,17 @@ ORDER = (Workflow.parse("enterprise > op_server > op_host > user > defender"),)
 STREAM = {"seed": 3, "purpose": "test"}
 FALSE_ALARM = 1e-3  # of all comparisons together, had the seeds not been fixed
 
-# Mean return and standard error of 4,000 episodes of 100 steps, of a simulator verified against CybORG step by step.
+# Mean return and standard error of 4,000 episodes of 100 steps, of a simulator verified against CybORG step by step. The
+# last three, which restore at once what is held, as they see it or as it is: from a table that gives one decimal.
 KNOWN = {
-    ("b_line", "sleep"): (-1134.91, 0.30),
-    ("b_line", "random"): (-747.87, 5.55),
-    ("meander", "sleep"): (-972.51, 1.10),
-    ("meander", "random"): (-582.21, 4.53),
+    ("b_line", "sleep"): (-1134.91, 0.30, 0),
+    ("b_line", "random"): (-747.87, 5.55, 0),
+    ("meander", "sleep"): (-972.51, 1.10, 0),
+    ("meander", "random"): (-582.21, 4.53, 0),
+    ("b_line", "react-restore"): (-62.9, 0, 0.05),
+    ("b_line", "priority-restore"): (-52.2, 0, 0.05),
+    ("meander", "priority-restore"): (-48.8, 0, 0.05),
 }
-# Restoring what is held at once, seen through the observation (react) or through the truth: from the table of known
-# results, given to one decimal.
-ROUGHLY = {("b_line", "react-restore"): -62.9, ("b_line", "priority-restore"): -52.2, ("meander", "priority-restore"): -48.8}
 
 
 def evaluate_player(player, game, *, judging=DEFAULT_JUDGING, **options):
@@ -41,27 +42,18 @@ def judged(name, red_agent, episodes=1_000):
 
 @pytest.mark.parametrize(("red_agent", "name"), KNOWN)
 def test_baselines_earn_what_is_known(red_agent, name):
-    mean, error = KNOWN[red_agent, name]
-    shown = judged(name, red_agent)
-    margin = stats.norm.isf(FALSE_ALARM / len(KNOWN) / 2) * np.hypot(error, shown.standard_error)
-    assert shown.mean == pytest.approx(mean, abs=margin)
-
-
-@pytest.mark.parametrize(("red_agent", "name"), ROUGHLY)
-def test_restoring_at_once_earns_what_is_known(red_agent, name):
-    shown = judged(name, red_agent)
-    assert shown.mean == pytest.approx(ROUGHLY[red_agent, name], abs=0.05 + 4 * shown.standard_error)
+    mean, error, rounding = KNOWN[red_agent, name]
+    evaluated = judged(name, red_agent)
+    margin = stats.norm.isf(FALSE_ALARM / len(KNOWN) / 2) * np.hypot(error, evaluated.standard_error)
+    assert evaluated.mean == pytest.approx(mean, abs=rounding + margin)
+    if name == "priority-restore":  # it never breaks its order, and answers every need
+        rates = evaluated.compliance
+        assert rates.compliance.value == rates.response.value == 1.0 and rates.compliance.count > 1_000
 
 
 def test_removing_at_once_is_worse_than_restoring_and_better_than_nothing():
     restore, remove, nothing = (judged(name, "b_line", 200).mean for name in ("react-restore", "react-remove", "sleep"))
     assert nothing < remove < restore
-
-
-def test_priority_restore_never_breaks_its_order_and_answers_every_need():
-    shown = judged("priority-restore", "meander", 300).compliance
-    assert shown.compliance.value == 1.0 and shown.response.value == 1.0
-    assert shown.compliance.count > 300
 
 
 class Restores:
@@ -131,23 +123,25 @@ def test_no_variant_is_the_one_that_the_world_is():
     assert evaluate_player(player, game, episodes=2).variant == "current"
 
 
-def evaluation(mean, error, episodes=1_000):
-    return Evaluation("b_line", 100, "current", episodes, mean, error, mean - 2 * error, mean + 2 * error, None)
-
-
-def test_two_close_and_precise_means_are_shown_to_be_equivalent():
-    """Difference 0.1 with standard error 0.141: the margin 0.5 is 2.83 standard errors away, p = 0.0023."""
-    gap = evaluation(-15.0, 0.1).difference(evaluation(-14.9, 0.1), margin=0.5)
-    assert gap.mean == pytest.approx(0.1) and gap.equivalent and gap.p_value == pytest.approx(0.0024, abs=2e-4)
-    assert gap.low == pytest.approx(0.1 - 1.961 * 0.1414, abs=1e-3)
-
-
-def test_noise_is_not_evidence_of_equivalence():
-    """Standard error 0.71: an interval of +-1.4 cannot show +-0.5; these episodes would show 0.1 + 1.65 * 0.71 = 1.26."""
-    gap = evaluation(-15.0, 0.5).difference(evaluation(-14.9, 0.5), margin=0.5)
-    assert not gap.equivalent and gap.smallest_margin == pytest.approx(0.1 + 1.646 * 0.7071, abs=2e-3)
-
-
-def test_a_difference_beyond_the_margin_is_not_equivalent_however_precise():
-    assert not evaluation(-15.0, 0.01).difference(evaluation(-14.0, 0.01), margin=0.5).equivalent
-    assert evaluation(0.0, 0.0).difference(evaluation(0.0, 0.0), margin=0.5).equivalent
+@pytest.mark.parametrize(
+    ("first", "second", "equivalent", "p_value", "low", "smallest"),
+    [
+        # Difference 0.1 with standard error 0.1414: the margin 0.5 is 2.83 standard errors away.
+        ((-15.0, 0.1), (-14.9, 0.1), True, 0.0024, 0.1 - 1.961 * 0.1414, 0.1 + 1.646 * 0.1414),
+        # Standard error 0.71: an interval of +-1.4 cannot show +-0.5.
+        ((-15.0, 0.5), (-14.9, 0.5), False, 0.286, 0.1 - 1.961 * 0.7071, 0.1 + 1.646 * 0.7071),
+        ((-15.0, 0.01), (-14.0, 0.01), False, 1, 1 - 1.961 * 0.01414, 1 + 1.646 * 0.01414),  # however precise
+        ((0.0, 0.0), (0.0, 0.0), True, 0, 0, 0),
+    ],
+)
+def test_worlds_are_equivalent_if_their_difference_is_shown_to_be_within_a_margin(
+    first, second, equivalent, p_value, low, smallest
+):
+    one, other = (
+        Evaluation("b_line", 100, "current", 1_000, mean, error, mean - 2 * error, mean + 2 * error, None)
+        for mean, error in (first, second)
+    )
+    gap = one.difference(other, margin=0.5)
+    assert gap.mean == pytest.approx(second[0] - first[0]) and gap.equivalent == equivalent
+    assert gap.p_value == pytest.approx(p_value, abs=2e-4 if equivalent else 2e-3)
+    assert (gap.low, gap.smallest_margin) == pytest.approx((low, smallest), abs=2e-3)
