@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +28,7 @@ TOLD = {
     "read only": untrained("full", "all", FIVE_TYPES),
 }
 # The best policy of a search has the best order for those who name none, and is told one all the same.
-TOLD["with a favourite"] = replace(TOLD["all actions"], workflow=ORDER, facts={"follows": "any"})
+TOLD["with a favourite"] = TOLD["all actions"].with_favourite(ORDER)
 
 
 def onnx_player(policy, folder, **options):

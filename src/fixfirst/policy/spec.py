@@ -135,12 +135,8 @@ class PolicySpec:
     @property
     def inputs(self) -> int:
         """How many bits it reads."""
-        return self._order_start + (0 if self.units is None else self.units.encoding_bits)
-
-    @property
-    def _order_start(self) -> int:
-        """The bit of a row from which on the order stands, behind the suspect hosts."""
-        return self.memory.inputs + (len(self.scenario.listed) if self.shield else 0)
+        suspects, order = len(self.scenario.listed) * self.shield, 0 if self.units is None else self.units.encoding_bits
+        return self.memory.inputs + suspects + order
 
     @property
     def actions(self) -> int:
@@ -158,13 +154,9 @@ class PolicySpec:
         return self.shield or self.action_set.masks
 
     @property
-    def _mask_words(self) -> int:
-        return -(-self.actions // 64) if self.masks else 0
-
-    @property
     def row_words(self) -> int:
         """Words of a row."""
-        return self.words + self._mask_words
+        return self.words + (-(-self.actions // 64) if self.masks else 0)
 
     @property
     def arrays(self) -> SpecArrays:
@@ -176,18 +168,19 @@ class PolicySpec:
         bits = np.zeros((max(len(workflows), 1), self.row_words * 64), np.int8)
         if self.units is not None:
             for number, workflow in enumerate(workflows):
-                bits[number, self._order_start : self.inputs] = workflow.with_last(self.idle).encode()
+                bits[number, self.inputs - self.units.encoding_bits : self.inputs] = workflow.with_last(self.idle).encode()
         return words_of(bits)
 
     def shields(self, workflows: Sequence[Workflow]) -> Shields:
         """Return what keeping these workflows forbids; without any, or without a shield, nothing."""
         if not (self.shield and workflows):
             count = max(len(workflows), 1)
-            return Shields(np.zeros((count, 0), np.int64), np.zeros((count, 1, self._mask_words), np.uint64))
+            return Shields(np.zeros((count, 0), np.int64), np.zeros((count, 1, self.row_words - self.words), np.uint64))
         repaired, ranked, forbidden = np.full(self.actions, -1), [], []
         repaired[: len(self.action_set.actions)] = [self.scenario.repaired_hosts[a] for a in self.action_set.actions]
         for order in (workflow.with_last(self.idle) for workflow in workflows):
-            ranked.append([_cleanable(order.scheme, unit) for unit in order.order])
+            units = [order.scheme.host_unit[host] if host != self.scenario.start_id else -1 for host in self.scenario.listed]
+            ranked.append([sum(1 << bit for bit, mine in enumerate(units) if mine == unit) for unit in order.order])
             ranks = np.where(repaired < 0, -1, order.ranks[np.array(order.scheme.host_unit)[repaired]])
             forbidden.append(words_of(ranks > np.arange(len(order.order) + 1)[:, None]))
         return Shields(np.array(ranked, np.int64), np.array(forbidden))
@@ -213,12 +206,6 @@ def _arrays(spec: PolicySpec) -> SpecArrays:
         words=spec.words,
         remembers=bool(memory.groups or chosen.macros),
     )
-
-
-def _cleanable(scheme: UnitScheme, unit: int) -> int:
-    """Return the hosts of a unit type that blue sees and can clean, as a set of those it sees."""
-    start, listed = scheme.scenario.start_id, scheme.scenario.listed
-    return sum(1 << bit for bit, host in enumerate(listed) if scheme.host_unit[host] == unit and host != start)
 
 
 def words_of(bits: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """A trained policy, ready to play, and its two files, policy.json and policy.safetensors. Needs no PyTorch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -23,7 +23,6 @@ from fixfirst.runs.layout import RunFiles
 NamedOrder = Workflow | str
 Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
 POLICY = "policy"  # the kind of its files
-ANY_ORDER = "any"
 _KNOWS_NONE = "this policy knows no order: leave out workflow"
 MOST_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
@@ -72,7 +71,11 @@ class Policy:
         """Return it for the same network under another reward: what it reads and chooses is the same."""
         spec = PolicySpec.from_dict(self.spec.as_dict() | {"scenario": Scenario.check(scenario).as_dict()})
         order = None if self.workflow is None or spec.units is None else Workflow.parse(str(self.workflow), spec.units)
-        return Policy(self.weights, order, spec, self.config, self.facts)
+        return replace(self, workflow=order, spec=spec)
+
+    def with_favourite(self, order: Workflow) -> "Policy":
+        """Return it with an order for those who name none; it follows any other, too."""
+        return replace(self, workflow=order, facts=self.facts | {"follows": "any"})
 
     def save(self, folder: Path, **facts: Any) -> None:
         """Write policy.safetensors and policy.json. facts: what is noted beside its own facts, or in their place."""
@@ -90,7 +93,7 @@ class Policy:
     @property
     def follows_any(self) -> bool:
         """Was it trained on many orders, even if it carries one for those who name none?"""
-        return self.scheme is not None and (self.workflow is None or self.facts.get("follows") == ANY_ORDER)
+        return self.scheme is not None and (self.workflow is None or self.facts.get("follows") == "any")
 
     @property
     def draws(self) -> bool:

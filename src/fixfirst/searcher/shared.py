@@ -26,7 +26,7 @@ from fixfirst.game.game_config import Game
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy import scripts
-from fixfirst.policy.trained import ANY_ORDER, Policy, load_policy
+from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.policy.turns import Player
 from fixfirst.runs import csv_logs, rows
 from fixfirst.runs.layout import RunFiles
@@ -191,7 +191,7 @@ class SharedSearch:
         best = Workflow.parse(answer.orders[0].workflow, config.scheme)
         earned = [replicate[self.orders.index(best)].mean for replicate in measured]
         earner = load_policy(list(crosses.values())[int(np.argmax(earned))].folder)
-        earner.save(RunFiles(self.folder).best, workflow=str(best), follows=ANY_ORDER)
+        earner.with_favourite(best).save(RunFiles(self.folder).best)
         answer.write(self.folder)
         self.answer = answer
 
