@@ -56,7 +56,7 @@ ADAPTERS = {"cyborg", "adapters"}  # rooms that meet other libraries' objects
 
 # No program can tell that two classes say the same thing: whoever adds a class that does puts it here.
 SHAPES = {
-    "shapes of what an order earned": "Evaluation OrderResult Swap Ranked OrderAcrossSeeds Trial ValueRow",
+    "shapes of what an order earned": "Evaluation OrderResult Swap Ranked Trial ValueRow",
     "shapes of a table": "Table",
 }
 

@@ -30,12 +30,12 @@ def under_the_best_order(search: SharedSearch) -> list[float]:
     """What each replicate earns under it, told what serves it best there."""
     assert search.answer is not None
     best, config, earned = search.answer.orders[0], search.config, []
-    for number, told in zip(search.kept_trainings(), best.told, strict=True):
+    for number, prompt in zip(search.kept_trainings(), best.prompts, strict=True):
         policy, kept = (
             load_policy(RunFiles(search.folder).replicate(number)),
             (Workflow.parse(best.workflow, search.config.scheme),),
         )
-        words = (Workflow.parse(told, search.config.scheme),)
+        words = (Workflow.parse(prompt, search.config.scheme),)
         player = PolicyTable(policy.network, kept, spec=policy.spec, prompts=words)
         played = play(
             player,

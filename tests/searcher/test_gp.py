@@ -1,12 +1,9 @@
 """The Gaussian process over orders: kernels, posterior, replicates, pending orders."""
 
-import itertools
-
 import numpy as np
 import pytest
 from late import Late
 
-from fixfirst.base.errors import SearchError
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher import gp as gp_module
 from fixfirst.searcher.gp import (
@@ -33,11 +30,6 @@ ERRORS = RNG.uniform(0.5, 2, 12)
 
 def distances_between(a, b):
     return distances(ranks_of(np.array([a])), ranks_of(np.array([b])))[:, 0, 0].tolist()
-
-
-def test_discordant_pairs_are_kendalls_distance():
-    for a, b in itertools.pairwise(TOLD):
-        assert distances_between(ORDERS[a], ORDERS[b])[0] == pytest.approx(10 * WORKFLOWS[a].kendall_distance(WORKFLOWS[b]))
 
 
 def test_distances_of_two_orders_worked_by_hand():
@@ -183,17 +175,3 @@ def test_a_belief_does_not_depend_on_what_else_is_asked():
     for part in (slice(0, 1), slice(BLOCK - 1, BLOCK + 1), slice(7, 120)):
         alone = gp.predict(ORDERS[part])
         assert np.array_equal(alone.mean, together.mean[part]) and np.array_equal(alone.std, together.std[part])
-
-
-@pytest.mark.parametrize(
-    ("orders", "values", "errors", "says"),
-    [
-        (ORDERS[:0], [], [], "at least one order"),
-        (ORDERS[:2], [1.0], [1.0], "got shapes"),
-        (ORDERS[:1], [np.nan], [1.0], "must be finite"),
-        (ORDERS[:1], [1.0], [-1.0], "at least 0"),
-    ],
-)
-def test_impossible_observations_are_refused(orders, values, errors, says):
-    with pytest.raises(SearchError, match=says):
-        OrderGP(orders, np.array(values), np.array(errors))

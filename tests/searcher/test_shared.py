@@ -58,16 +58,6 @@ def test_a_search_ends_with_a_rule_its_price_and_a_policy_for_any_order(run):
     assert str(policy.workflow) == answer.orders[0].workflow
 
 
-def test_what_a_kill_left_of_a_bases_checkpoints_goes(run, tmp_path):
-    """It came between the base's result and the end of its checkpoints."""
-    folder = shutil.copytree(run.folder, tmp_path / "run")
-    for name in ("answer.json", "runtime.csv"):
-        (folder / name).unlink()
-    (folder / "replicates" / "0" / "base" / "checkpoint-00000002.safetensors").touch()
-    ff.resume(folder, workers=1, **QUIET)
-    assert everything(folder) == everything(run.folder)
-
-
 def test_whoever_opened_it_before_another_ended_it_changes_nothing(run, tmp_path):
     """Two resumed at once: the second has seen the run as it was, and is let in when the first has ended."""
     folder = tmp_path / "run"
@@ -104,12 +94,8 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     """Four trainings begin and play the first of three rounds; the best two play the others."""
     settings = SHARED | {"trainings": 4}
     config = search_config(**settings)
-    assert (config.budget.base, config.budget.round_episodes, config.budget.num_rounds, config.budget.drop_round) == (
-        30,
-        10,
-        3,
-        1,
-    )
+    budget = config.budget
+    assert (budget.base, budget.round_episodes, budget.num_rounds, budget.drop_round) == (30, 10, 3, 1)
     run = ff.search(out=tmp_path / "one", **settings, **QUIET, workers=1)
     rows = list(read_rows(run.folder / "rounds.csv", ValueRow))
     players = [{row.replicate for row in rows if row.round == number} for number in (1, 2, 3)]
@@ -118,8 +104,7 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     played = [Workflow.parse(row.workflow, config.scheme).order for row in rows if (row.round, row.replicate) == (1, 0)]
     assert players[1] == set(np.argsort(worst_shortfall(earned, played))[:2].tolist())
     assert run.answer.replicates == 2 and run.answer.episodes == 4 * 30 + (4 + 2 * 2) * 10
-    cut = tmp_path / "cut"
-    shutil.copytree(run.folder, cut)
+    cut = shutil.copytree(run.folder, tmp_path / "cut")
     (cut / "answer.json").unlink()
     lines = (cut / "rounds.csv").read_text().splitlines(keepends=True)
     (cut / "rounds.csv").write_text("".join(lines[:-3]))  # the last round is not complete
@@ -131,9 +116,7 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     ("episodes", "replicates", "trainings", "long"),
     [
         (150_000, 3, 3, False),
-        (250_000, 3, 3, False),
         (260_000, 3, 3, True),
-        (410_000, 3, 3, True),
         (500_000, 3, 4, True),
         (1_150_000, 8, 12, True),
         (9_000_000, 8, 12, True),
@@ -147,20 +130,21 @@ def test_larger_budgets_have_more_replicates_and_trainings(episodes, replicates,
     assert 0.9 * episodes < trainings * config.budget.base + rounds * config.budget.round_episodes <= episodes
 
 
-def test_a_search_that_cannot_settle_names_a_budget_that_can():
-    cases = (
-        ({"total_episodes": 3_000}, 1_150_000),
-        ({"total_episodes": 3_000, "red_agent": "meander"}, 1_800_000),
-        ({"total_episodes": 1_150_000, "replicates": 1}, 1_150_000),
-        ({"total_episodes": 1_150_000, "replicates": 20}, 2_300_000),
-        ({"total_episodes": 1_150_000}, 2_300_000),  # it can, but its prices may still fall
-    )
-    for settings, budget in cases:
-        config = search_config(**settings)
-        assert config.next_budget == budget
-        assert search_config(
-            **settings | {"total_episodes": budget, "replicates": max(config.replicates, 3)}
-        ).budget.can_settle
+@pytest.mark.parametrize(
+    ("episodes", "settings", "following"),
+    [
+        (3_000, {}, 1_150_000),
+        (3_000, {"red_agent": "meander"}, 1_800_000),
+        (1_150_000, {"replicates": 1}, 1_150_000),
+        (1_150_000, {"replicates": 20}, 2_300_000),
+        (1_150_000, {}, 2_300_000),  # it can settle, but its prices may still fall
+    ],
+)
+def test_a_search_that_cannot_settle_names_a_budget_that_can(episodes, settings, following):
+    config = search_config(total_episodes=episodes, **settings)
+    assert config.next_budget == following
+    longer = settings | {"total_episodes": following, "replicates": max(config.replicates, 3)}
+    assert search_config(**longer).budget.can_settle
 
 
 def test_a_search_is_longer_where_more_orders_differ_unless_its_length_is_given():
@@ -188,40 +172,25 @@ def test_some_are_dropped_after_a_single_round_too():
         search_config(**SHARED | {"trainings": 1})
 
 
-def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys):
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys, has_checkpoint):
     """The last of three rounds is begun again: with its checkpoint it ends the same, without it is refused."""
-    for name, keep in (("whole", True), ("gone", False)):
-        folder = tmp_path / name
-        shutil.copytree(run.folder, folder)
-        (folder / "answer.json").unlink()
-        rows = (folder / "rounds.csv").read_text().splitlines(keepends=True)
-        (folder / "rounds.csv").write_text("".join(row for row in rows if not row.startswith("3,")))
-        for place in (folder / "replicates").iterdir():
-            (place / "result.json").unlink()
-            for checkpoint in sorted(place.glob("checkpoint-*"))[-2 if keep else 0 :]:
-                checkpoint.unlink()
-    assert ff.resume(tmp_path / "whole", **QUIET, workers=1).answer == run.answer
-    assert main(["resume", str(tmp_path / "gone"), "--no-report", "--workers", "1", "--quiet"]) == 2
-    assert "is damaged or gone, and round 3 goes on from it; begin a new run" in capsys.readouterr().err
-
-
-def test_what_a_replicate_showed_counts_only_as_it_was_written(run, tmp_path):
-    """Its file is damaged before the search has its answer: the orders are played again."""
-    for number, (old, new) in enumerate((('"mean": -', '"mean": -1'), ('"tail": ', '"tale": '), ("{", "["))):
-        folder = tmp_path / str(number)
-        shutil.copytree(run.folder, folder)
-        (folder / "answer.json").unlink()
-        path = folder / "replicates" / "0" / "result.json"
-        path.write_text(path.read_text().replace(old, new, 1))
-        assert ff.resume(folder, **QUIET, workers=1).answer == run.answer
-
-
-def test_the_list_the_page_and_the_json_begin_with_the_rule(run, tmp_path, capsys):
     folder = shutil.copytree(run.folder, tmp_path / "run")
-    assert main(["report", str(folder)]) == 0
-    page = (folder / "report.html").read_text()
-    assert f"{run.answer.rule}." in page and "Did it settle?" in page and "95 %: " not in page
-    capsys.readouterr()
+    (folder / "answer.json").unlink()
+    rows = (folder / "rounds.csv").read_text().splitlines(keepends=True)
+    (folder / "rounds.csv").write_text("".join(row for row in rows if not row.startswith("3,")))
+    for replicate in (folder / "replicates").iterdir():
+        (replicate / "result.json").unlink()
+        for checkpoint in sorted(replicate.glob("checkpoint-*"))[-2 if has_checkpoint else 0 :]:
+            checkpoint.unlink()
+    code = main(["resume", str(folder), "--no-report", "--workers", "1", "--quiet"])
+    refused = "is damaged or gone, and round 3 goes on from it; begin a new run"
+    assert (code, refused in capsys.readouterr().err) == ((0, False) if has_checkpoint else (2, True))
+    assert ff.load_run(folder).search.answer == (run.answer if has_checkpoint else None)
+
+
+def test_a_finished_search_resumed_is_shown_again_as_json_and_listed_with_its_rule(run, tmp_path, capsys):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
     assert main(["resume", str(folder), "--no-report", "--json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["rule"] == run.answer.rule
@@ -312,6 +281,7 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
     [
         ({"keep": "penalty"}, "one network for all orders keeps them by a shield; --keep penalty needs --separate"),
         ({"from_policy": "champion"}, "--from needs --separate"),
+        ({"workflow": "critical_first"}, "a search chooses the workflows itself: leave workflow at 'all'"),
         ({"total_episodes": 20}, r"--total-episodes 20 is less than two updates for each of 2 trainings; raise it to 40"),
         ({"separate": True, "strategy": "together"}, "--strategy together trains all orders in one network"),
         (

@@ -99,12 +99,8 @@ def test_a_plain_list_is_several_red_agents_and_weights_make_one_mixture():
     def searches(**given):
         return [(config.training.game.red_agent, config.seed) for config in search_configs(given, seeds=2)]
 
-    assert searches(red_agent="b_line,RedMeanderAgent", seed=5) == [
-        ("b_line", 5),
-        ("b_line", 6),
-        ("meander", 5),
-        ("meander", 6),
-    ]
+    each = [(red_agent, seed) for red_agent in ("b_line", "meander") for seed in (5, 6)]
+    assert searches(red_agent="b_line,RedMeanderAgent", seed=5) == each
     assert searches(red_agent="b_line:0.5,meander:0.5") == [("b_line:0.5,meander:0.5", 0), ("b_line:0.5,meander:0.5", 1)]
     assert searches() == [("b_line", 0), ("b_line", 1)]
 
@@ -127,7 +123,6 @@ def test_the_folder_of_a_study_names_its_agents_and_seeds():
         (["--scenario", "tiny,flat", "--images", "nowhere"], "nowhere/images.yaml: cannot be read"),
         (["--scenario", "generate:5-1"], "a random network is generate:SEED or generate:FIRST-LAST, with :hosts=8-12"),
         (["--scenario", "generate:0-3:size=3"], "a random network is generate:SEED or generate:FIRST-LAST"),
-        (["--scenario", "generate:0-3:hosts=3"], "hosts must be a whole number in 8..63, or two of them, got (3, 3)"),
         (["--scenario", "generate:1:values=some"], "unknown values 'some'; use usual, any"),
         (["--red-agent", "b_line,meander:0.5"], "needs a weight for 'b_line'"),
         (["--red-agent", "b_line,green"], "green"),
@@ -151,11 +146,8 @@ def test_a_finished_study_is_shown_again_as_json(study, capsys):
     assert "was finished already; this is its result" in said.err
     told = json.loads(said.out)
     assert told["study"] == str(study) and told["runs"] == [str(study / name) for name in MEMBERS]
-    assert [(c["red_agent"], [best["seed"] for best in c["seeds"]]) for c in told["red_agents"]] == [
-        ("b_line", [3, 4]),
-        ("meander", [3, 4]),
-    ]
     for comparison, names in zip(told["red_agents"], (MEMBERS[:2], MEMBERS[2:]), strict=True):
+        assert [f"{comparison['red_agent']}-{best['seed']}" for best in comparison["seeds"]] == names
         orders = {row["workflow"] for name in names for row in ledger(study / name)}
         assert {row["workflow"] for row in comparison["orders"]} == orders
 
@@ -187,24 +179,18 @@ def test_a_network_of_a_study_has_the_bytes_of_the_same_search_alone(networks, t
 
 
 def test_networks_are_told_as_a_page_as_json_and_as_csv(networks, tmp_path, capsys):
-    page = (networks.folder / "report.html").read_text()
-    assert "How often rules hold" in page and "Settings of all searches" in page
     folder = shutil.copytree(networks.folder, tmp_path / "study")
-    for told in (folder / "flat-b_line-0", folder):  # the page of a search that has one is linked
-        assert main(["report", str(told), "--out", str(told / "report.html")]) == 0
-    capsys.readouterr()
-    assert 'href="flat-b_line-0/report.html"' in (folder / "report.html").read_text()
-    (folder / "report.html").unlink()
-    assert main(["report", str(folder)]) == 0 and capsys.readouterr().out.strip() == str(folder / "report.html")
-    table = tmp_path / "orders.csv"
+    for path in (folder / "flat-b_line-0", folder):  # the page of a search that has one is linked
+        assert main(["report", str(path)]) == 0
+        assert capsys.readouterr().out.strip() == str(path / "report.html")
+    page = (folder / "report.html").read_text()
+    assert "How often rules hold" in page and 'href="flat-b_line-0/report.html"' in page
     assert main(["resume", str(networks.folder), "--quiet", "--no-report", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [network["name"] for network in told["networks"]["networks"]] == ["flat", "generated1-3"]
-    assert {rule["attacker"] for rule in told["networks"]["rules"]} == {"b_line"}
-    assert {line.split(",")[0] for line in networks.to_csv(table).splitlines()[1:]} == {
-        "flat-b_line-0",
-        "generated1-3-b_line-0",
-    }
+    survey = json.loads(capsys.readouterr().out)["networks"]
+    assert [network["name"] for network in survey["networks"]] == ["flat", "generated1-3"]
+    assert {rule["attacker"] for rule in survey["rules"]} == {"b_line"}
+    lines = networks.to_csv(tmp_path / "orders.csv").splitlines()[1:]
+    assert {line.split(",")[0] for line in lines} == {run.folder.name for run in networks.searches}
 
 
 def test_a_study_that_is_not_finished_is_reported_so_far(networks, tmp_path, capsys):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
-from fixfirst.searcher.shared import worst_shortfall
+from fixfirst.searcher.shared import is_falling, worst_shortfall
 from fixfirst.stats import pricing
-from fixfirst.stats.price_histories import is_falling
 from fixfirst.stats.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, OrderResult, standard_errors
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())
@@ -78,7 +77,7 @@ def test_what_is_not_sure_has_no_interval_and_no_tier():
     assert [swap.price for swap in found.swaps] == [4, 0, 0] and not any(swap.is_shown for swap in found.swaps)
     assert {(s.low, s.high, s.at_most) for s in found.swaps} == {(None, None, np.inf)}
     assert {(o.low, o.high, o.p_best, o.p_close, o.tier) for o in found.orders} == {
-        (None, None, None, None, pricing.UNDECIDED)
+        (None, None, None, None, pricing.Tier.UNDECIDED)
     }
     assert [o.workflow for o in found.orders] == [o.workflow for o in price(values).orders]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base import arguments, distributions, errors, tables
+from fixfirst.base import arguments, errors, tables
 from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
@@ -15,6 +15,7 @@ from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher import study
 from fixfirst.searcher.published import PublishedSearch
+from fixfirst.searcher.search import Search
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.settings.search import SearchConfig
@@ -56,7 +57,7 @@ class SearchRun(_Written):
         actions = run.best.act(np.zeros((3, 52)), workflow="user_priority")  # [3]
     """
 
-    search: study.AnySearch
+    search: Search
 
     def __repr__(self) -> str:
         if not self.config.separate:
@@ -67,7 +68,7 @@ class SearchRun(_Written):
         """Return a row per order, the best first; without rows while there is no answer."""
         if isinstance(self.search, PublishedSearch):
             return self.search.table()
-        return tables.Table((), ()) if self.search.answer is None else self.search.answer.table()
+        return tables.Table((), ()) if self.finished_answer is None else self.finished_answer.table()
 
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it."""
@@ -111,7 +112,7 @@ class SearchRun(_Written):
     @property
     def ranking(self) -> Ranking:
         """The orders that passed the gate, best first; without rows if none did."""
-        return Ranking((), distributions.CONFIDENCE) if self.standings is None else self.standings.ranking
+        return Ranking(()) if self.standings is None else self.standings.ranking
 
     @property
     def best(self) -> Policy:

@@ -220,7 +220,7 @@ def search(
     if out is None and len(configs) == 1 and not again:
         before = _finished_before(study.study_name(configs), configs[0], quiet)
         if before is not None:
-            return SearchRun(study.open_search(before))
+            return SearchRun(study.open_study(before).searches[0])
 
     def begin() -> study.Study:
         begun = study.begin_study(configs, folder)

@@ -61,15 +61,14 @@ class EpisodeBatch:
 
     def count(self, verb: str) -> float:
         """Return how often a verb was chosen, per episode."""
-        return float(pricing.count_verb(self.rollout.actions, verb, self.scheme).mean())
+        return float(count_verb(self.rollout.actions, verb, self.scheme).mean())
 
     def costs(self, scheme: UnitScheme) -> np.ndarray:
-        """[U + 2, B] what each episode cost, part by part: see `stats/pricing.py`."""
+        """[U + 2, B] what each episode cost, in points: see `episode_costs`."""
         played = self.rollout
         any_session = parts.VARIANTS[self.variant].any_session_costs
-        return pricing.episode_costs(
-            played.held if any_session else played.privileged, played.actions, played.rewards10, scheme
-        )
+        charged = played.held if any_session else played.privileged
+        return episode_costs(charged, played.actions, played.rewards10, scheme)
 
     def counts(self, judging: Judging = DEFAULT_JUDGING) -> repairs.Counts | None:
         """Return what was repaired, in order and not; None if they were played without a workflow."""
@@ -115,6 +114,30 @@ def play(
         if played_in.variant != game.variant:
             game = game.model_copy(update={"variant": played_in.variant})
         return EpisodeBatch(Rollout.join(rollouts).first(episodes), game, tuple(changes))
+
+
+def count_verb(actions: np.ndarray, verb: str, scheme: UnitScheme) -> np.ndarray:
+    """[B] how often a verb was chosen in each episode. actions [T, B]."""
+    of_verb = np.array([action.verb == verb for action in scheme.scenario.actions])
+    return np.asarray(of_verb[actions].sum(axis=0))
+
+
+def episode_costs(charged: np.ndarray, actions: np.ndarray, rewards10: np.ndarray, scheme: UnitScheme) -> np.ndarray:
+    """[U + 2, B] what each part cost in each episode, in points: hosts that red held, by unit type; the stopped service;
+    blue's own Restores (`stats/pricing.py: part_names`). Their sum is minus the return, to the last tenth.
+
+    charged [T + 1, B]: sets of hosts whose value is charged, before each action and after the last; actions, rewards10
+    [T, B]. What neither hosts nor Restores explain is the service.
+    """
+    tenths = np.zeros((scheme.size + 2, actions.shape[1]), np.int64)
+    after = charged[1:]
+    for host, unit in enumerate(scheme.host_unit):
+        value = round(10 * scheme.scenario.hosts[host].value)
+        if value:
+            tenths[unit] += value * (after >> host & 1).sum(axis=0, dtype=np.int64)
+    tenths[-1] = round(10 * scheme.scenario.restore_cost) * count_verb(actions, "Restore", scheme)
+    tenths[-2] = -rewards10.sum(axis=0, dtype=np.int64) - tenths.sum(axis=0)
+    return tenths / 10
 
 
 def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evaluation:

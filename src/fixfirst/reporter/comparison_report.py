@@ -75,7 +75,7 @@ def comparison_report(runs: Sequence[Run], skipped: Sequence[str]) -> Document:
             sections.append(Section(f"Final return{where}", (texts.GROUPS,), tables=(ranking,)))
         for label, compared in seeds.items():
             text = (texts.verdict_over_seeds(compared), texts.ACROSS_SEEDS)
-            sections.append(Section(f"Across seeds: {label}", text, tables=(compared.table(),)))
+            sections.append(Section(f"Across seeds: {label}", text, tables=(compared.orders,)))
         if len(logged := [run for run in members if len(run.updates)]) > 1:
             sections.append(Section(f"Learning curves{where}", (texts.LEARNING_READING,), (curves.learning(logged),)))
     sections += [_runs_section(groups, runs), *_difference_sections(groups)]

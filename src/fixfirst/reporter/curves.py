@@ -10,7 +10,7 @@ from fixfirst.base.tables import Table
 from fixfirst.orders.order import Workflow
 from fixfirst.reporter.figure import ACCENT, GROUP_COLOURS, INK, PALE, Drawing, Figure, draw_legend, drawing, wrap
 from fixfirst.reporter.run import Run
-from fixfirst.stats import price_histories
+from fixfirst.stats import pricing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,11 +63,11 @@ def returns_by_round(run: Run) -> list[dict[int, list[float]]]:
     return rounds
 
 
-def prices_by_round(run: Run) -> list[price_histories.Prices]:
+def prices_by_round(run: Run) -> list[dict[tuple[str, str], np.ndarray]]:
     """Return, after each round, the price of every swap in each training."""
     orders = [Workflow.parse(text, run.scheme) for text in dict.fromkeys(row.workflow for row in run.rounds)]
     returns = [np.array(list(after.values())) for after in returns_by_round(run)]
-    return price_histories.prices_by_round(orders, returns, range(run.scheme.size))
+    return pricing.prices_by_round(orders, returns, range(run.scheme.size))
 
 
 def trainings_table(run: Run, episodes: Sequence[int], swap: tuple[str, str] | None) -> Table:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MOST_ROWS, _MOST_MARKS = 60, 100  # that are drawn, and of one row: the table has them all
 _NAME_WIDTH = 56  # characters of a line of a name
 _MOST_FACTS = 5  # of a row that a mark tells
-_TIERS = {pricing.GOOD: (ACCENT, "o"), pricing.UNDECIDED: (PALE, "s"), pricing.WORSE: (SECOND, "X")}
+_TIERS = {pricing.Tier.GOOD: (ACCENT, "o"), pricing.Tier.UNDECIDED: (PALE, "s"), pricing.Tier.WORSE: (SECOND, "X")}
 Row = dict[str, Any]
 
 

@@ -14,8 +14,8 @@ from fixfirst.stats import across_seeds, agreement
 from fixfirst.stats.network_facts import NetworkFacts
 
 if TYPE_CHECKING:
-    from fixfirst.searcher import study
     from fixfirst.searcher.published import PublishedSearch
+    from fixfirst.searcher.search import Search
     from fixfirst.searcher.shared import SharedSearch
 
 _MOST_ANSWERS = 12  # searches of a study whose tables are printed; of more, a line each
@@ -23,7 +23,7 @@ _MOST_ROWS = 24  # of a table of orders
 _Parts = list[str | Table]
 
 
-def print_searches(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> None:
+def print_searches(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> None:
     """Print the final tables, and what to do next. folder: of the search, or of the study; page: the report, if any."""
     together: _Parts = []
     if not searches[0].config.separate:
@@ -39,7 +39,7 @@ def print_searches(searches: "Sequence[study.AnySearch]", folder: Path, page: Pa
     show(*parts, *report, *together)
 
 
-def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> dict[str, Any]:
     """Return the same for JSON."""
     report = {"report": None if page is None else str(page)}
     if not searches[0].config.separate:
@@ -64,16 +64,22 @@ def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page:
 
 
 def _comparison_document(comparison: across_seeds.Comparison) -> dict[str, Any]:
-    marked = () if comparison.ranking is None else comparison.ranking.maybe_best
     return {
         "red_agent": comparison.red_agent,
-        "seeds": [asdict(row) | {"workflow": row.workflow and str(row.workflow)} for row in comparison.best],
+        "seeds": [
+            {"seed": seed, "workflow": row and str(row.workflow), "mean": row and row.mean}
+            for seed, row in comparison.best.items()
+        ],
         "spread": comparison.spread,
         "freedom": comparison.freedom,
         "verdict": verdict_over_seeds(comparison),
         "orders": [
-            asdict(row) | {"workflow": str(row.workflow), "pooled_maybe_best": row.workflow in marked}
-            for row in comparison.orders
+            {
+                "workflow": row["order"],
+                **{name: row[name] for name in ("tried", "accepted", "maybe_best", "mean", "low", "high")},
+                "pooled_maybe_best": row["maybe_best_of_all"],
+            }
+            for row in comparison.orders.dicts()
         ],
     }
 
@@ -142,9 +148,9 @@ def _seeds(searches: "Sequence[PublishedSearch]", folder: Path) -> _Parts:
     parts: _Parts = [f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}"]
     for each in across_seeds.compare_seeds([search.result for search in searches]):
         parts += ["", Strong(f"red agent {each.red_agent}, {len(each.best)} seeds")]
-        for best in each.best:
-            what = "no order passed the gate" if best.workflow is None else f"{plain(best.mean)}  {best.workflow}"
-            parts.append(f"seed {best.seed}: best {what}")
-        parts += [*_beginning(each.table()), verdict_over_seeds(each)]
+        for seed, best in each.best.items():
+            what = "no order passed the gate" if best is None else f"{plain(best.mean)}  {best.workflow}"
+            parts.append(f"seed {seed}: best {what}")
+        parts += [*_beginning(each.orders), verdict_over_seeds(each)]
     following = errors.command("evaluate", searches[0].folder)
     return [*parts, Copied(f"policies: {folder}/*/{RunFiles.best}"), Copied(f"next:     {following}")]

@@ -15,8 +15,8 @@ from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import some
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import agreement
-from fixfirst.stats.agreement import INDIFFERENT, Survey
 from fixfirst.stats.answer import Answer
+from fixfirst.stats.survey import Survey
 
 _MOST_MERITS = 3  # rules whose counts stand at the top of a survey
 _MOST_SPLITS = 8  # that are drawn: the surest; the table has them all
@@ -32,7 +32,7 @@ def study_report(
     answers = [answer for _, answer in runs]
     networks = [run.network for run, _ in runs if run.network is not None]
     together = agreement.Agreement.of(answers, networks if len(networks) == len(runs) else ())
-    survey, is_large = together.survey, len(together.worlds) > agreement.MOST_WORLDS
+    survey, is_large = together.survey, together.is_large
     sections = [] if survey is None else _rule_sections(survey)
     for number, world in enumerate(() if is_large else together.worlds, start=1):
         of_world = [(run, answer) for run, answer in runs if any(answer is each for each in world.answers)]
@@ -81,12 +81,12 @@ def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
 
 def _survey_merits(survey: Survey) -> tuple[tuple[str, str], ...]:
     """Return in how many of the decided networks each rule holds; of pairs, the one that is worth something most often."""
-    rules = [rule.name for rule in survey.rules[:_MOST_MERITS]]
+    rules = [*survey.rules][:_MOST_MERITS]
     merits = []
-    for rule in [*rules, INDIFFERENT]:
-        own = [tally for tally in survey.all_tallies if tally.rule == rule and tally.told]
+    for rule in [*rules, survey.tallies[-1].rule]:  # the last: that no order matters
+        own = [tally for tally in survey.tallies if tally.rule == rule and tally.decided]
         if own:
-            counts = ", ".join(f"{tally.holds}/{tally.told}" for tally in own)
+            counts = ", ".join(f"{tally.holds}/{tally.decided}" for tally in own)
             against = errors.list_words([tally.attacker for tally in own])
             merits.append((counts, f"decided networks in which {'it holds: ' if rule in rules else ''}{rule}; {against}"))
     return tuple(merits)

@@ -15,6 +15,21 @@ from fixfirst.stats import pricing
 _LEAST_SPREAD = 0.1  # between trainings, that the strategy reckons with at least
 
 
+def make_strategy(config: SearchConfig, *stream: str | int, resumed: bool = False, idle: tuple[int, ...] = ()) -> Strategy:
+    """Return the strategy of a search. stream: of its random numbers; resumed: what earlier rounds earned will be told."""
+    return Strategy(
+        StrategyConfig(
+            name="exhaustive" if config.strategy == "together" else config.strategy,
+            seed=seeds.stream_seed(config.seed, "search", *stream),
+            beta=config.gp_beta,
+            beta_schedule=config.gp_beta_schedule,
+            initial_orders=1 if resumed else config.initial_orders,
+        ),
+        config.scheme,
+        idle,
+    )
+
+
 def choose_round(
     config: SearchConfig, rounds: int, tried: Sequence[Workflow], values: np.ndarray, idle: tuple[int, ...]
 ) -> list[Choice]:
@@ -22,17 +37,7 @@ def choose_round(
 
     idle: unit types that red never holds.
     """
-    strategy = Strategy(
-        StrategyConfig(
-            name="exhaustive" if config.strategy == "together" else config.strategy,
-            seed=seeds.stream_seed(config.seed, "search", rounds),
-            beta=config.gp_beta,
-            beta_schedule=config.gp_beta_schedule,
-            initial_orders=1 if tried else config.initial_orders,
-        ),
-        config.scheme,
-        idle,
-    )
+    strategy = make_strategy(config, rounds, resumed=bool(tried), idle=idle)
     if tried:
         ses, _ = pricing.standard_errors(values - values.mean(axis=1, keepdims=True), _LEAST_SPREAD)
         for workflow, mean, error in zip(tried, values.mean(axis=0), ses, strict=True):

@@ -31,7 +31,6 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from fixfirst.base import errors
 from fixfirst.base.compile import compiled
 from fixfirst.searcher import ieee
 from fixfirst.stats import ranking
@@ -251,14 +250,7 @@ class OrderGP:
     def __init__(
         self, orders: np.ndarray, values: np.ndarray, standard_errors: np.ndarray, pending: np.ndarray | None = None
     ):
-        """orders [n, U] unit ids, values [n] mean returns, standard_errors [n]; pending [p, U]. Replicates are merged."""
-        if orders.ndim != 2 or not len(orders) == len(values) == len(standard_errors) >= 1:
-            raise errors.SearchError(
-                f"a GP needs at least one order, each with a return and an error; got shapes "
-                f"{orders.shape}, {values.shape}, {standard_errors.shape}"
-            )
-        if not (np.isfinite(values).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0).all()):
-            raise errors.SearchError("returns must be finite, and standard errors finite and at least 0")
+        """orders [n, U] of unit ids, n > 0; values and errors [n] of returns; pending [p, U]. Replicates are merged."""
         orders, values, standard_errors = ranking.merge(orders, values, standard_errors)
         self.center = math.fsum(values) / len(values)
         deviation = math.sqrt(math.fsum((values - self.center) ** 2) / len(values))

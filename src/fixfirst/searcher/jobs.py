@@ -1,10 +1,10 @@
 """The jobs of searches, wherever they run. A job holds all it needs, its folder all it leaves.
 
     run_base     train a defender without an order: what trials inherit, and what replicates begin from
-    run_trial    train, gate and evaluate one order (`trial_job.py`)
-    run_round    train one network on some orders, then play all tried ones (`network_jobs.py`)
+    run_trial    train, gate and evaluate one order (`published.py`)
+    run_round    train one network on some orders, then play all tried ones
     run_cross    cross-play: find the order that a policy is best told under each order
-    run_attack   let attackers learn against a defender under one order (`attack_jobs.py`)
+    run_attack   let attackers learn against a defender under one order (`exploiting.py`)
     run_adapt    let a defender learn against attackers
 
 Each returns None if it was interrupted. Begun again, it reads its result from its folder, or goes on from a checkpoint.
@@ -13,26 +13,31 @@ Each returns None if it was interrupted. Begun again, it reads its result from i
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import distributions, files
+from fixfirst.base import distributions, errors, files
 from fixfirst.learner import driver
 from fixfirst.learner.tournament import Begin, train_in
+from fixfirst.learner.training import Training
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.trained import load_policy
 from fixfirst.runs import rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.training import TrainConfig
-from fixfirst.stats import intervals, pricing
+from fixfirst.stats import intervals
+from fixfirst.stats.pricing import OrderResult
 
 TAIL = -60.0  # episodes that earn less are disasters
+FINALISTS, CLOSER = 2, 5  # so many of the orders to tell are tried again, on so many times the episodes
 
 
 class Measured(NamedTuple):
@@ -117,13 +122,13 @@ def play_under(
     return evaluation.play(player, job.config.game, episodes=episodes, seed=job.seed, purpose=purpose, workflows=(order,))
 
 
-def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: TrainConfig) -> pricing.OrderResult:
+def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: TrainConfig) -> OrderResult:
     """Measure what was earned under an order, and how it was kept. prompt: what the policy was told."""
     (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config)
     assert counts is not None
     episodes, broken = len(returns), counts.judged - counts.compliant
     rate, error = float(broken.mean()), intervals.standard_error(broken)
-    return pricing.OrderResult(
+    return OrderResult(
         workflow=str(order),
         prompts=(str(prompt),),
         mean=float(returns.mean()),
@@ -146,15 +151,115 @@ def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
     return int(hits.sum()) / total if total else None
 
 
-def read_results(job: OrdersJob) -> list[pricing.OrderResult] | None:
+def read_results(job: OrdersJob) -> list[OrderResult] | None:
     """Return what was earned under orders, if the job's folder has it."""
     if (document := job.result()) is None:
         return None
     lists = ("prompts", "costs")
-    return [pricing.OrderResult(**row | {name: tuple(row[name]) for name in lists}) for row in document["results"]]
+    return [OrderResult(**row | {name: tuple(row[name]) for name in lists}) for row in document["results"]]
 
 
-def write_results(job: OrdersJob, results: Sequence[pricing.OrderResult]) -> None:
+def write_results(job: OrdersJob, results: Sequence[OrderResult]) -> None:
     """Leave what was earned under orders in the job's folder."""
     document = {"job": job.digest, "results": [asdict(result) for result in results]}
     files.write_document(RunFiles(job.folder).result, "result", document)
+
+
+@dataclass(frozen=True)
+class RoundJob(OrdersJob):
+    """One round of one replicate: train on some orders, then play all that were tried so far."""
+
+    number: int  # of the replicate
+    round: int
+    config: TrainConfig  # of the whole training with orders
+    folder: Path
+    parent_policy: Path  # what it starts from in the first round
+    orders: tuple[Workflow, ...]  # they take turns
+    played_orders: tuple[Workflow, ...]  # orders whose returns are asked for
+    since: int  # training episodes before this round
+    until: int  # and after it
+    episodes: int  # on which each of these is played
+    seed: int  # of these
+
+
+def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
+    """Train for a round; return what each order that is played earned."""
+    with sessions.job_folder(job.folder):
+        if (done := read_results(job)) is not None:
+            return done
+        with (
+            closing(Training(job.config, job.number)) as training,
+            driver.Driver(job.folder, training, training.identity, tell) as run,
+        ):
+            if not job.since and not training.updates:
+                training.inherit(load_policy(job.parent_policy).weights)
+            if training.episodes not in (job.since, job.until):  # the latter if only the playing was cut short
+                raise errors.RunDirError(
+                    f"{job.folder}: the checkpoint of {job.since:,} episodes is damaged or gone, and round {job.round} goes "
+                    "on from it; begin a new run"
+                )
+            training.play_orders(job.orders)
+            while training.episodes < job.until:
+                if interrupt:
+                    return None
+                tell(training.step().row)
+            run.save()
+            training.save_policy(job.folder)
+            network, spec = Network.of(training.learner.weights), training.spec
+        results = []
+        for order in job.played_orders:
+            played = play_under(job, network, spec, order, order, "round", job.episodes)
+            results.append(judge_order(played, order, job.config))
+        write_results(job, results)
+        return results
+
+
+@dataclass(frozen=True)
+class CrossJob(OrdersJob):
+    """Cross-play of one replicate's policy."""
+
+    number: int
+    config: TrainConfig
+    folder: Path
+    trained: int  # episodes, after all rounds
+    prompts: tuple[Workflow, ...]  # orders it may be told; none: it is told the one it has to keep
+    enforced_orders: tuple[Workflow, ...]
+    selection_episodes: int
+    episodes: int  # to measure on, others than those
+    seed: int
+
+
+def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
+    """Return what the policy earns under each order, told the order that serves it best there."""
+    with sessions.job_folder(job.folder):
+        if (done := read_results(job)) is not None:
+            return done
+        policy, results = load_policy(job.folder), []
+        network, spec = policy.network, policy.spec
+        for order in job.enforced_orders:
+            if interrupt:
+                return None
+            prompt, purpose = _best_prompt(job, network, spec, order), f"measure/{job.number}"
+            played = play_under(job, network, spec, order, prompt, purpose, job.episodes)
+            results.append(judge_order(played, prompt, job.config))
+            tell(Measured(len(results)))
+        write_results(job, results)
+        return results
+
+
+def _best_prompt(job: CrossJob, network: Network, spec: PolicySpec, order: Workflow) -> Workflow:
+    """Find what serves a policy best under an order: all prompts are tried, the best few again for longer.
+
+    The policy that is told order A may keep order B better than the one that is told B. This looks on episodes for
+    selection; what the best prompt earns is measured on fresh ones.
+    """
+    left = job.prompts or (order,)
+    for look, episodes in enumerate((job.selection_episodes, CLOSER * job.selection_episodes)):
+        if len(left) == 1:
+            break
+        means = []
+        for prompt in left:
+            played = play_under(job, network, spec, order, prompt, f"selection/{look}", episodes)
+            means.append(float(played.returns.mean()))
+        left = tuple(left[i] for i in np.argsort(means, kind="stable")[::-1][:FINALISTS])
+    return left[0]

@@ -4,29 +4,96 @@ Trials go in rounds; a round's orders, budgets and parents are fixed before it b
 before it (trials.csv). A round that was cut short is begun again, and reads what is finished of it from the trials' folders.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from fixfirst.base import files, plans, seeds, tables
+from fixfirst.base import files, plans, tables
+from fixfirst.learner import driver
+from fixfirst.learner.tournament import Begin, train_in
+from fixfirst.learner.training import Training
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.trained import load_policy
-from fixfirst.runs import csv_logs, layout, rows
+from fixfirst.runs import csv_logs, layout, rows, sessions
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import TensorBoard, Trial
 from fixfirst.runs.sessions import Session
-from fixfirst.searcher.choosing import choice_row
-from fixfirst.searcher.jobs import BaseJob, run_base
+from fixfirst.searcher.choosing import choice_row, make_strategy
+from fixfirst.searcher.jobs import BaseJob, NamedJob, TellJob, run_base
 from fixfirst.searcher.search import View
-from fixfirst.searcher.strategy import Strategy, StrategyConfig
-from fixfirst.searcher.trial_job import TrialJob, run_trial
 from fixfirst.settings.search import SearchConfig
+from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import across_seeds
+from fixfirst.stats.evaluation import Evaluation
 
 R = TypeVar("R", bound=csv_logs.Row)
+
+
+@dataclass(frozen=True)
+class TrialJob(NamedJob):
+    """All that a trial depends on."""
+
+    number: int
+    config: TrainConfig
+    folder: Path
+    parent_policy: Path | None
+    parent_sha256: str | None
+    test_episodes: int
+    test_seed: int
+    log_episodes: bool
+
+
+def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
+    """Train, gate and evaluate one order; return its row of the ledger."""
+    with sessions.job_folder(job.folder):
+        if (done := job.result()) is not None:
+            driver.delete_checkpoints(job.folder)  # a kill may have come between its result and this
+            return Trial.from_values(done["trial"])
+        started = time.perf_counter()
+        start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
+        begin = Begin(start, job.number, log_episodes=job.log_episodes)
+        with train_in(job.folder, job.config, tell, interrupt, begin) as training:
+            if training is None:
+                return None
+            tested = training.evaluate("test", job.test_episodes, seed=job.test_seed)
+            seconds = max(time.perf_counter() - started, training.seconds)  # the latter counts earlier sessions
+            trial = _trial_row(job, training, tested, seconds)
+            facts = {"job": job.digest, "trial": trial.values(), "evaluation": asdict(tested)}
+            driver.conclude(job.folder, facts)
+        return trial
+
+
+def _trial_row(job: TrialJob, training: Training, tested: Evaluation, seconds: float) -> Trial:
+    """Return the trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
+    repairs = tested.compliance
+    assert repairs is not None  # every trial has an order
+    return Trial(
+        id=job.number,
+        workflow=job.config.workflow,
+        status=rows.Status.ACCEPTED if training.passes_gate() else rows.Status.NON_COMPLIANT,
+        return_mean=tested.mean,
+        return_se=tested.standard_error,
+        return_low=tested.low,
+        return_high=tested.high,
+        compliance=repairs.compliance.value,
+        compliance_low=repairs.compliance.low,
+        compliance_high=repairs.compliance.high,
+        compliance_bound=repairs.lower_bound,
+        judged=repairs.compliance.count,
+        contested_compliance=repairs.contested.value,
+        contested=repairs.contested.count,
+        effectiveness=repairs.effectiveness.value,
+        response=repairs.response.value,
+        repairs_per_episode=repairs.repairs_per_episode,
+        episodes=training.episodes,
+        updates=training.updates,
+        policy_sha256=files.sha256(RunFiles(job.folder).policy_tensors.read_bytes()),
+        seconds=round(seconds, 3),
+    )
 
 
 class PublishedSearch:
@@ -35,14 +102,7 @@ class PublishedSearch:
     def __init__(self, config: SearchConfig, folder: Path):
         self.config, self.folder = config, folder
         self.trials: list[Trial] = []
-        strategy = StrategyConfig(
-            name=config.strategy,
-            seed=seeds.stream_seed(config.seed, "search"),
-            beta=config.gp_beta,
-            beta_schedule=config.gp_beta_schedule,
-            initial_orders=config.initial_orders,
-        )
-        self.strategy = Strategy(strategy, config.scheme)
+        self.strategy = make_strategy(config)
 
     def reload(self) -> None:
         """Go to the last complete round of the ledger."""
@@ -139,7 +199,7 @@ class PublishedSearch:
         if config.warmup_budget and not self.trials:
             warmup = BaseJob(config.warmup_config(), RunFiles(self.folder).warmup, config.test_episodes, config.seed)
             yield from plans.gather({layout.WARMUP_KEY: plans.Task(run_base, warmup, "warm-up")})
-        with closing(_Logs(self)) as logs:
+        with _Logs(self) as logs:
             while budgets := self.next_budgets():
                 first = len(self.trials)
                 with session.choosing():
@@ -181,27 +241,23 @@ class PublishedSearch:
             files.write_atomically(target / name, files.read_file(source / name))
 
 
-class _Logs:
+class _Logs(ExitStack):
     """The files that only the driver writes: choices, logs, ledger, TensorBoard. What goes beyond the trials is cut off."""
 
     def __init__(self, search: PublishedSearch):
-        self._run, known, self._opened = RunFiles(search.folder), len(search.trials), ExitStack()
-
-        def log(path: Path, kind: type[R], number: Callable[[R], int]) -> csv_logs.CsvLog[R]:
-            return self._opened.enter_context(closing(csv_logs.CsvLog(path, kind, lambda row: number(row) < known)))
-
-        self.ledger = log(self._run.ledger, Trial, lambda row: row.id)
-        self.choices = log(self._run.choices, rows.ChoiceRow, lambda row: row.iteration)
-        self.training = log(self._run.training_log, rows.UpdateRow, lambda row: row.trial)
+        super().__init__()
+        self._run, known, config = RunFiles(search.folder), len(search.trials), search.config
+        self.ledger = self._open(self._run.ledger, Trial, lambda row: row.id < known)
+        self.choices = self._open(self._run.choices, rows.ChoiceRow, lambda row: row.iteration < known)
+        self.training = self._open(self._run.training_log, rows.UpdateRow, lambda row: row.trial < known)
         self.episodes = None
-        if search.config.log_episodes:
-            self.episodes = log(self._run.episode_log, rows.EpisodeRow, lambda row: row.trial)
-        board = self._run.tensorboard if search.config.tensorboard else None
-        self.board = self._opened.enter_context(closing(TensorBoard(board, search.used + 1)))
+        if config.log_episodes:
+            self.episodes = self._open(self._run.episode_log, rows.EpisodeRow, lambda row: row.trial < known)
+        board = TensorBoard(self._run.tensorboard if config.tensorboard else None, search.used + 1)
+        self.board = self.enter_context(closing(board))
 
-    def close(self) -> None:
-        """Close all of them, also when one cannot be flushed."""
-        self._opened.close()
+    def _open(self, path: Path, kind: type[R], keep: Callable[[R], bool]) -> csv_logs.CsvLog[R]:
+        return self.enter_context(closing(csv_logs.CsvLog(path, kind, keep)))
 
     def record(self, trial: Trial, used_before: int) -> None:
         """Write a trial's rows, the ledger's last: a trial in the ledger is complete. A lost one has no others."""

@@ -32,16 +32,18 @@ from fixfirst.runs import csv_logs, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.sessions import Session
 from fixfirst.searcher.choosing import choice_row, choose_round, turns
-from fixfirst.searcher.jobs import BaseJob, run_base
-from fixfirst.searcher.network_jobs import CLOSER, CrossJob, RoundJob, run_cross, run_round
+from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, run_base, run_cross, run_round
 from fixfirst.searcher.search import View
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
-from fixfirst.stats import price_histories, pricing
+from fixfirst.stats import pricing
 from fixfirst.stats.answer import Adaptive, Answer
 
 MOST_PROMPTS = 24  # orders that cross-play tries to tell
 HELD_EPISODES = 1_000  # to find out which unit types red ever holds
+STILL_FALLING = 0.1  # points
+_LOGGED = ("workflow", "mean", "standard_error")  # of a result, after each round
+BEYOND_CHANCE = 3  # standard errors, of few trainings
 
 
 class SharedSearch:
@@ -99,13 +101,9 @@ class SharedSearch:
         return "" if self.answer is None else self.answer.rule
 
     def _shortfalls(self) -> np.ndarray:
-        """[N] the largest shortfall of each training that began to the best one, over all groups "a before b", after the
-        round in which some are dropped.
-        """
+        """[N] how far each training that began is behind, after the round in which some are dropped."""
         after = min(self.rounds, self.config.budget.drop_round)
-        if not after:
-            return np.zeros(self.config.trainings)
-        earned = self._earned[after - 1]
+        earned = self._earned[after - 1] if after else np.zeros((self.config.trainings, 0))
         return worst_shortfall(earned, [workflow.order for workflow in self.orders[: earned.shape[1]]])
 
     def kept_trainings(self) -> list[int]:
@@ -117,11 +115,6 @@ class SharedSearch:
         return self._earned[-1][self.kept_trainings()] if self._earned else np.empty((self.config.replicates, 0))
 
     # ---- jobs
-
-    def base_job(self, number: int) -> BaseJob:
-        """Return how a training learns to defend."""
-        folder = RunFiles(self.folder).replicate(number) / "base"
-        return BaseJob(self.config.base_configs[number], folder, 2, self.config.seed)
 
     def training_configs(self) -> tuple[TrainConfig, ...]:
         """Return how each training goes on with orders."""
@@ -174,9 +167,10 @@ class SharedSearch:
         if self.is_done:
             return
         config = self.config
-        bases = {n: self.base_job(n) for n in range(config.trainings)}
+        folders = [RunFiles(self.folder).replicate(n) / "base" for n in range(config.trainings)]
+        bases = {n: BaseJob(config.base_configs[n], folder, 2, config.seed) for n, folder in enumerate(folders)}
         yield from plans.gather({n: plans.Task(run_base, job, f"replicate {n}") for n, job in bases.items()})
-        policies = [load_policy(job.folder) for job in bases.values()]
+        policies = [load_policy(folder) for folder in folders]
         self.idle = idle_units(policies, config.training.game, config.scheme, config.seed)
         trainings = self.training_configs()
         yield from self._rounds(view, session, trainings)
@@ -197,11 +191,10 @@ class SharedSearch:
 
     def _rounds(self, view: View, session: Session, trainings: Sequence[TrainConfig]) -> plans.Plan[None]:
         config, done = self.config, self.rounds
+        here = RunFiles(self.folder)
         with (
-            closing(csv_logs.CsvLog(RunFiles(self.folder).rounds, rows.ValueRow, lambda row: row.round <= done)) as ledger,
-            closing(
-                csv_logs.CsvLog(RunFiles(self.folder).choices, rows.ChoiceRow, lambda row: row.round <= done)
-            ) as choices_log,
+            closing(csv_logs.CsvLog(here.rounds, rows.ValueRow, lambda row: row.round <= done)) as ledger,
+            closing(csv_logs.CsvLog(here.choices, rows.ChoiceRow, lambda row: row.round <= done)) as choices_log,
         ):
             while self.rounds < config.budget.num_rounds:
                 number = self.rounds + 1
@@ -221,14 +214,10 @@ class SharedSearch:
                 )
                 earned = [
                     rows.ValueRow(
-                        round=number,
-                        replicate=n,
-                        workflow=result.workflow,
-                        mean=result.mean,
-                        standard_error=result.standard_error,
+                        round=number, replicate=n, workflow=r.workflow, mean=r.mean, standard_error=r.standard_error
                     )
                     for n in jobs
-                    for result in results[n]
+                    for r in results[n]
                 ]
                 earned[-1] = replace(earned[-1], last=1)
                 for row in earned:
@@ -260,15 +249,13 @@ class SharedSearch:
         relevant, margin, kept = self._units(idle=False), config.margin, self.kept_trainings()
         seed = seeds.stream_seed(config.seed, "answer")
         prices = pricing.price(self.orders, measured, relevant, margin, seed, sure=config.budget.can_settle)
-        by_round = price_histories.prices_by_round(self.orders, [earned[kept] for earned in self._earned], relevant)
-        swaps = []
-        for swap in prices.swaps:
-            history = price_histories.history_of(swap, by_round)
-            # What is shown to be worth less than the margin is none the more if it falls.
-            settled = swap.low is not None and (swap.at_most <= margin or not price_histories.is_falling(history))
-            swaps.append(price_histories.with_history(swap, history, settled=settled, digits=3))
-        if any(swap.falling for swap in swaps):
-            prices = pricing.price(self.orders, measured, relevant, margin, seed, sure=False)
+        returns = [earned[kept] for earned in self._earned]
+        histories = pricing.price_histories(prices.swaps, self.orders, returns, relevant)
+        settled = [  # what is shown to be worth less than the margin is none the more if it falls
+            swap.low is not None and (swap.at_most <= margin or not is_falling(history))
+            for swap, history in zip(prices.swaps, histories, strict=True)
+        ]
+        prices = prices.with_histories(histories, settled, digits=3)
         return Answer(
             red_agent=game.attacker,
             variant=str(game.variant),
@@ -283,7 +270,7 @@ class SharedSearch:
             all_orders=scheme.num_orders,
             margin=margin,
             spread=prices.spread,
-            swaps=tuple(swaps),
+            swaps=prices.swaps,
             orders=prices.orders,
             long_enough=config.budget.is_long,
             next_episodes=config.next_budget,
@@ -304,6 +291,22 @@ def worst_shortfall(earned: np.ndarray, orders: Sequence[tuple[int, ...]]) -> np
             mean = earned[:, group].mean(axis=1)
             shortfall = np.maximum(shortfall, mean.max() - mean)
     return shortfall
+
+
+def is_falling(history: np.ndarray) -> bool:
+    """Did a price fall in the last third of the rounds, in which rates stay as they are: by more than STILL_FALLING, and by
+    more than trainings that differ show by chance? history [T, R].
+
+    What it fell is that of a straight line through these rounds and the one before them. All trainings play the same
+    episodes: single rounds may look dear, or cheap, in all of them.
+    """
+    if len(history) < 3:
+        return True
+    rounds = max(len(history) // 3, 2)
+    line = np.arange(rounds + 1) - rounds / 2  # its mean is 0
+    falls = -rounds * (line[:, None] * history[-rounds - 1 :]).sum(axis=0) / np.square(line).sum()
+    error, _ = pricing.standard_errors(falls[:, None])
+    return float(falls.mean()) > max(STILL_FALLING, BEYOND_CHANCE * float(error[0]))
 
 
 def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed: int) -> tuple[str, ...]:

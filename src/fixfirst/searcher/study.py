@@ -22,7 +22,6 @@ from fixfirst.searcher.search import Search, View
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.settings.search import SearchConfig
 
-AnySearch = SharedSearch | PublishedSearch
 _MOST_NAMED = 3  # scenarios whose names a study's own has
 
 
@@ -31,10 +30,10 @@ class Study:
     """Searches that are run together."""
 
     folder: Path
-    searches: tuple[AnySearch, ...]
+    searches: tuple[Search, ...]
 
     @property
-    def unfinished(self) -> list[AnySearch]:
+    def unfinished(self) -> list[Search]:
         """Those that are to be run, or to be run on."""
         return [search for search in self.searches if not (search.is_done and sessions.is_finished(search.folder))]
 
@@ -77,7 +76,7 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
     return Study(folder, searches)
 
 
-def _begin_search(config: SearchConfig, folder: Path) -> AnySearch:
+def _begin_search(config: SearchConfig, folder: Path) -> Search:
     manifest.create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"))
     return _search(config, folder)
 
@@ -98,7 +97,7 @@ def open_study(folder: Path, cyborg: str | None = None) -> Study:
     return Study(folder, tuple(open_search(folder / name, cyborg) for name in names))
 
 
-def open_search(folder: Path, cyborg: str | None = None) -> AnySearch:
+def open_search(folder: Path, cyborg: str | None = None) -> Search:
     """A search as its run directory has it, up to the last round that is complete."""
     if manifest.read_manifest(folder)["kind"] != layout.Kind.SEARCH:
         raise errors.RunDirError(f"{folder} is not a run of `fixfirst search`")
@@ -107,7 +106,7 @@ def open_search(folder: Path, cyborg: str | None = None) -> AnySearch:
     return search
 
 
-def _search(config: SearchConfig, folder: Path) -> AnySearch:
+def _search(config: SearchConfig, folder: Path) -> Search:
     return PublishedSearch(config, folder) if config.separate else SharedSearch(config, folder)
 
 

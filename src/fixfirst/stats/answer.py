@@ -11,13 +11,14 @@ from typing import Any
 from fixfirst.base import errors, files, tables
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats import pricing
+from fixfirst.stats.pricing import Tier
 
 NO_ANSWER = "No answer yet"
 LEAST_PART = 0.05  # points: smaller parts of a price are not named
 ENOUGH_REPLICATES = 3
 MOST_SO_FAR = 3  # prices that are named while there is no answer
 
-TIERS = {pricing.GOOD: "as good as the best", pricing.UNDECIDED: "open", pricing.WORSE: "worse"}
+TIERS = {Tier.GOOD: "as good as the best", Tier.UNDECIDED: "open", Tier.WORSE: "worse"}
 _ORDER_COLUMNS = ("mean", "low", "high", "tier", "tail", "violations", "violations_high", "compliance", "contested")
 _SWAP = tables.Column(("first", "second"), "swap of neighbours", "{} before {}".format)
 
@@ -262,8 +263,7 @@ class Answer(tables.Tabular):
 
     def _nothing(self) -> str:
         """Return what is said after "no" if no swap matters."""
-        tiers = {order.tier for order in self.orders}
-        if tiers == {1}:
+        if all(order.tier == Tier.GOOD for order in self.orders):
             return f"order is better than another by more than {self.margin:g}"
         return nothing_shown([self])
 
@@ -326,7 +326,7 @@ class Answer(tables.Tabular):
 
     def _settled_already(self) -> str:
         """Return what is known though other prices still fall."""
-        texts = [f"{_worth(swap, named=True)}" for swap in self.that_matter]
+        texts = [_worth(swap, named=True) for swap in self.that_matter]
         if not texts:
             return ""
         worse = len(self.excluded) * (self.all_orders // self.possible)
@@ -349,8 +349,7 @@ class Answer(tables.Tabular):
             return ""
         swap = self.that_matter[0]
         shown = {n: part.mean for n, part in swap.parts.items() if part.exceeds() and abs(part.mean) >= LEAST_PART}
-        more = [f"{price:.1f} because {_longer(name)}" for name, price in shown.items() if price > 0]
-        less = [f"{-price:.1f} because {_shorter(name)}" for name, price in shown.items() if price < 0]
+        more, less = ([_because(n, price) for n, price in shown.items() if (price > 0) == up] for up in (True, False))
         if not more:
             return ""
         reasons = errors.list_words(more)
@@ -384,16 +383,13 @@ class Answer(tables.Tabular):
 
     def _counts(self) -> str:
         each = self.all_orders // self.possible
-        tiers = {tier: [order for order in self.orders if order.tier == tier] for tier in (1, 2, 3)}
-        best = max((order.mean for order in self.orders), default=0.0)
-        texts = []
-        if tiers[1]:
-            texts.append(f"{each * len(tiers[1]):,} orders are equally good (within {self.margin:g})")
-        if tiers[2]:
-            texts.append(f"{each * len(tiers[2]):,} {'more' if tiers[1] else 'orders'} may be equally good")
-        if tiers[3]:
-            costs = (f"{best - order.mean:.1f}" for order in (tiers[3][0], tiers[3][-1]))
-            texts.append(f"{each * len(tiers[3]):,} cost {' to '.join(dict.fromkeys(costs))}")
+        good, undecided, worse = ([order for order in self.orders if order.tier == tier] for tier in TIERS)
+        texts = [f"{each * len(good):,} orders are equally good (within {self.margin:g})"] if good else []
+        if undecided:
+            texts.append(f"{each * len(undecided):,} {'more' if good else 'orders'} may be equally good")
+        if worse:
+            costs = (f"{self.orders[0].mean - order.mean:.1f}" for order in (worse[0], worse[-1]))
+            texts.append(f"{each * len(worse):,} cost {' to '.join(dict.fromkeys(costs))}")
         return _sentence(errors.list_words(texts))
 
     # ---- the file
@@ -419,7 +415,7 @@ class Answer(tables.Tabular):
             return None
         try:
             document = files.read_document(path, "answer")
-            answer = TypeAdapter(cls).validate_json(json.dumps(document), strict=True)
+            return TypeAdapter(cls).validate_json(json.dumps(document), strict=True)
         except ValidationError as e:
             first = e.errors()[0]
             if first["type"] == "missing":
@@ -427,9 +423,6 @@ class Answer(tables.Tabular):
             raise errors.RunDirError(f"{path}: damaged ({first['loc']}: {first['msg']})") from e
         except (OSError, ValueError) as e:
             raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
-        if not answer.orders or min(answer.possible, answer.all_orders) < 1:
-            raise errors.RunDirError(f"{path}: damaged, it has no orders")
-        return answer
 
 
 def _numbers(values: Sequence[float]) -> str:
@@ -455,16 +448,12 @@ def _price(swap: pricing.Swap) -> str:
     return f"{swap.price:.1f} (95 %: {swap.low:.1f} to {swap.high:.1f})"
 
 
-def _longer(part: str) -> str:
-    """Return why a part of the cost is larger."""
-    words = {pricing.SERVICE: "the service is stopped for longer", pricing.OWN_RESTORES: "more Restores are needed"}
-    return words.get(part, f"{part} hosts are held for longer")
-
-
-def _shorter(part: str) -> str:
-    """Return why a part of the cost is smaller."""
-    words = {pricing.SERVICE: "the service is stopped for less time", pricing.OWN_RESTORES: "fewer Restores are needed"}
-    return words.get(part, f"{part} hosts are held for less time")
+def _because(part: str, price: float) -> str:
+    """Return how much a part of the cost adds to a price, or takes from it, and why."""
+    time = "for longer" if price > 0 else "for less time"
+    restores = f"{'more' if price > 0 else 'fewer'} Restores are needed"
+    words = {pricing.SERVICE: f"the service is stopped {time}", pricing.OWN_RESTORES: restores}
+    return f"{abs(price):.1f} because {words.get(part, f'{part} hosts are held {time}')}"
 
 
 def _sentence(text: str) -> str:
@@ -475,7 +464,7 @@ def nothing_shown(answers: Sequence[Answer]) -> str:
     """Return what is said after "no" of answers none of which has a swap that matters."""
     known = any(swap.is_shown for answer in answers for swap in answer.swaps)
     more = f" by more than {max(answer.margin for answer in answers):g}" if known else ""
-    worse = any(order.tier == pricing.WORSE for answer in answers for order in answer.orders)
+    worse = any(order.tier == Tier.WORSE for answer in answers for order in answer.orders)
     return ("swap of neighbours is shown to matter" if worse else "order is shown to be better than another") + more
 
 

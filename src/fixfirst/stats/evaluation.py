@@ -37,7 +37,7 @@ class Evaluation:
     compliance: Compliance | None
     restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
     removes: float | None = None
-    costs: dict[str, float] = field(default_factory=dict)  # by part: see `stats/pricing.py`; their sum is minus the mean
+    costs: dict[str, float] = field(default_factory=dict)  # by part (`pricing.py: part_names`); their sum is minus the mean
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> "Evaluation":

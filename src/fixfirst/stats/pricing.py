@@ -17,11 +17,15 @@ A dear swap is harder to learn, and trainings differ more in it; one that is wor
 more trainings differ here, as a factor (k >= 1) or as a level (>= LEAST_SPREAD^2), is the mean over swaps of fourth
 powers, so that those which stand out count most. Intervals hold for all swaps at once (Bonferroni); docs/method.md and
 tests/stats/test_pricing.py have their coverage.
+
+Defenders learn to keep an order, so a price falls from round to round while they learn, and an early one is too high: one
+that has not settled has no interval.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from itertools import combinations
 from typing import Any
 
@@ -38,7 +42,14 @@ RELATIVE_SPREAD = 0.02  # and as a share of the price
 LONE_SPREAD = 0.5  # assumed between trainings if there is only one: they may be stuck
 DRAWS = 4_000
 SERVICE, OWN_RESTORES = "stopped service", "Restore"  # parts of a cost, beside the unit types
-GOOD, UNDECIDED, WORSE = 1, 2, 3  # tiers
+
+
+class Tier(IntEnum):
+    """What an order is beside the best one."""
+
+    GOOD = 1  # as good, within the margin
+    UNDECIDED = 2
+    WORSE = 3
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class OrderResult:
     high: float | None = None
     p_best: float | None = None
     p_close: float | None = None  # probability that it costs no more than the margin
-    tier: int = UNDECIDED  # GOOD: as good as the best, within the margin; UNDECIDED; WORSE
+    tier: int = Tier.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,27 @@ class Prices:
     swaps: tuple[Swap, ...]
     orders: tuple[OrderResult, ...]  # best first
     spread: float  # between two trainings under one order, as a standard deviation
+
+    def with_histories(self, histories: Sequence[np.ndarray], settled: Sequence[bool], digits: int) -> "Prices":
+        """Add to each swap its price after each round; unless all have settled, nothing is said of the best order.
+
+        histories: as of `price_histories`. A swap that has not settled loses its interval.
+        """
+        swaps, orders = [], self.orders
+        for swap, history, is_settled in zip(self.swaps, histories, settled, strict=True):
+            swap = replace(swap, history=tuple(round(float(value), digits) for value in history.mean(axis=1)))
+            if not is_settled:
+                parts = {name: MeanInterval(part.mean, None, None) for name, part in swap.parts.items()}
+                swap = replace(swap, low=None, high=None, parts=parts, falling=True)
+            swaps.append(swap)
+        if not all(settled):
+            orders = tuple(replace(o, low=None, high=None, p_best=None, p_close=None, tier=Tier.UNDECIDED) for o in orders)
+        return replace(self, swaps=tuple(swaps), orders=orders)
+
+
+def part_names(scheme: UnitScheme) -> tuple[str, ...]:
+    """Return the names of the U + 2 parts of a cost: the unit types, then the service, then Restores."""
+    return (*scheme.names, SERVICE, OWN_RESTORES)
 
 
 def price(
@@ -264,7 +296,9 @@ def _compare(values: np.ndarray, margin: float, seed: int) -> list[dict[str, Any
         "p_best": np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS,
         "p_close": p_close,
         "tier": np.select(
-            [p_close >= distributions.CONFIDENCE, p_close <= 1 - distributions.CONFIDENCE], [GOOD, WORSE], UNDECIDED
+            [p_close >= distributions.CONFIDENCE, p_close <= 1 - distributions.CONFIDENCE],
+            [Tier.GOOD, Tier.WORSE],
+            Tier.UNDECIDED,
         ),
     }
     return [{name: column[w].item() for name, column in columns.items()} for w in range(count)]
@@ -289,35 +323,24 @@ def _mean(values: Sequence[float | None]) -> Any:
     return float(np.mean(numbers)) if numbers else None
 
 
-# ---------------------------------------------------------------- what an episode cost, part by part
-#
-# A turn's cost is the sum of the parts: hosts that red held, by unit type; the stopped service; blue's own Restores. So an
-# episode's cost, minus its return, is their sum to the last tenth. T steps, B episodes, H hosts.
+def prices_by_round(
+    orders: Sequence[Workflow], returns: Sequence[np.ndarray], relevant: Sequence[int]
+) -> list[dict[tuple[str, str], np.ndarray]]:
+    """Return, after every round, the prices [R] of every swap, both ways round.
 
-
-def part_names(scheme: UnitScheme) -> tuple[str, ...]:
-    """Return the names of the U + 2 parts: the unit types, then the service, then Restores."""
-    return (*scheme.names, SERVICE, OWN_RESTORES)
-
-
-def count_verb(actions: np.ndarray, verb: str, scheme: UnitScheme) -> np.ndarray:
-    """[B] how often a verb was chosen in each episode. actions [T, B]."""
-    of_verb = np.array([action.verb == verb for action in scheme.scenario.actions])
-    return np.asarray(of_verb[actions].sum(axis=0))
-
-
-def episode_costs(charged: np.ndarray, actions: np.ndarray, rewards10: np.ndarray, scheme: UnitScheme) -> np.ndarray:
-    """[U + 2, B] what each part cost in each episode, in points.
-
-    charged [T + 1, B]: sets of hosts whose value is charged, before each action and after the last; actions, rewards10
-    [T, B]. What neither hosts nor Restores explain is the service.
+    returns: [R, W] after each round, under as many of the orders as there were then.
     """
-    tenths = np.zeros((scheme.size + 2, actions.shape[1]), np.int64)
-    after = charged[1:]
-    for host, unit in enumerate(scheme.host_unit):
-        value = round(10 * scheme.scenario.hosts[host].value)
-        if value:
-            tenths[unit] += value * (after >> host & 1).sum(axis=0, dtype=np.int64)
-    tenths[-1] = round(10 * scheme.scenario.restore_cost) * count_verb(actions, "Restore", scheme)
-    tenths[-2] = -rewards10.sum(axis=0, dtype=np.int64) - tenths.sum(axis=0)
-    return tenths / 10
+    by_round = []
+    for values in returns:
+        swaps = price_swaps(orders[: values.shape[1]], values, relevant, sure=False)
+        both = [each for swap in swaps for each in (swap, swap.turned())]
+        by_round.append({(swap.first, swap.second): np.array(swap.by_replicate) for swap in both})
+    return by_round
+
+
+def price_histories(
+    swaps: Sequence[Swap], orders: Sequence[Workflow], returns: Sequence[np.ndarray], relevant: Sequence[int]
+) -> list[np.ndarray]:
+    """Return for each swap its price [T, R] after each round that has one, in each replicate. returns: see above."""
+    by_round, pairs = prices_by_round(orders, returns, relevant), [(swap.first, swap.second) for swap in swaps]
+    return [np.array([prices[pair] for prices in by_round if pair in prices]) for pair in pairs]

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.base import distributions, errors
+from fixfirst.base import distributions
 from fixfirst.orders.order import Workflow
 
 
@@ -51,7 +51,7 @@ class Ranking:
     """Orders by mean return, best first."""
 
     rows: tuple[Ranked, ...]
-    confidence: float
+    confidence: float = distributions.CONFIDENCE
 
     @property
     def maybe_best(self) -> tuple[Workflow, ...]:
@@ -163,25 +163,12 @@ def rank(
     means: Sequence[float],
     standard_errors: Sequence[float],
     episodes: Sequence[int] | None = None,
-    confidence: float = 0.95,
 ) -> Ranking:
-    """Rank orders by their returns; replicates of an order are averaged.
+    """Rank orders, one at least, by their returns; replicates of an order are averaged.
 
     episodes: how many each error was estimated from; the fewest decide how uncertain errors are. Without, they are exact.
     """
-    mean, error = np.array(means, np.float64), np.array(standard_errors, np.float64)
-    if not len(workflows) == len(mean) == len(error) >= 1 or (episodes is not None and len(episodes) != len(mean)):
-        raise errors.SearchError(f"ranking {len(workflows)} orders needs as many means and standard errors, at least 1")
-    if not (np.isfinite(mean).all() and np.isfinite(error).all() and (error >= 0).all()):
-        raise errors.SearchError("mean returns must be finite, and standard errors finite and at least 0")
-    if not 0 < confidence < 1:
-        raise errors.SearchError(f"confidence must lie between 0 and 1, got {confidence}")
-    if len({workflow.scheme for workflow in workflows}) > 1:
-        raise errors.SearchError("orders of different unit schemes cannot be ranked together")
-    if episodes is not None and min(episodes) < 2:
-        raise errors.SearchError(f"a standard error needs at least 2 episodes, got {min(episodes)}")
-
-    scheme = workflows[0].scheme
+    mean, error, scheme = np.array(means, np.float64), np.array(standard_errors, np.float64), workflows[0].scheme
     orders = np.array([workflow.order for workflow in workflows])
     if len(set(workflows)) < len(workflows):
         orders, mean, error = merge(orders, mean, error)
@@ -189,7 +176,7 @@ def rank(
     orders, mean, error = orders[best_first], mean[best_first], error[best_first]
 
     k = len(mean)
-    half_alpha = (1 - confidence) / 2
+    half_alpha = (1 - distributions.CONFIDENCE) / 2
     # An error of exactly 0 (every episode earned the same) would divide by 0.
     wide = np.maximum(error, 1e-9 * (np.ptp(mean) or 1.0))
     if episodes is not None:
@@ -197,7 +184,7 @@ def rank(
     maybe_best = may_be_best(mean, wide, half_alpha)
     if (mean[0] - mean[1:] > -distributions.normal_quantile(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
         maybe_best[1:] = False
-    half_width = distributions.normal_quantile((1 + confidence ** (1 / k)) / 2) * wide
+    half_width = distributions.normal_quantile((1 + distributions.CONFIDENCE ** (1 / k)) / 2) * wide
     rows = (
         Ranked(
             Workflow(tuple(orders[i].tolist()), scheme),
@@ -209,4 +196,4 @@ def rank(
         )
         for i in range(k)
     )
-    return Ranking(tuple(rows), confidence)
+    return Ranking(tuple(rows))

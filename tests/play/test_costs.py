@@ -6,10 +6,10 @@ from cage2 import action_id, hosts_mask
 
 from fixfirst.game.game_config import Game
 from fixfirst.orders.order import UnitScheme
-from fixfirst.play.evaluation import play
+from fixfirst.play.evaluation import count_verb, episode_costs, play
 from fixfirst.policy.scripts import make_baseline
 from fixfirst.reporter.turn import costs
-from fixfirst.stats.pricing import count_verb, episode_costs, part_names
+from fixfirst.stats.pricing import part_names
 
 SCHEME = UnitScheme.by_type()
 
