@@ -109,15 +109,6 @@ def test_counts_are_cut_to_the_episodes_asked_for(monkeypatch):
     assert all(len(column) == 25 for column in played.counts())
 
 
-def test_evaluation_in_worker_processes_gives_the_same_numbers():
-    player = make_baseline("react-restore")
-    here, there = (
-        evaluate_player(player, Game(red_agent="meander", max_steps=20, backend=backend), episodes=30)
-        for backend in ("simulator", "workers")
-    )
-    assert here == there
-
-
 def test_no_variant_is_the_one_that_the_world_is():
     player, game = make_baseline("random"), Game(variant=None, max_steps=10)
     assert evaluate_player(player, game, episodes=2).variant == "current"
