@@ -33,14 +33,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Replay:
-    """Where the defender behind a mark can be watched."""
-
-    command: str
-    page: Path | None  # if there is one already
-
-
-@dataclass(frozen=True)
 class Document:
     title: str
     question: str
@@ -50,7 +42,8 @@ class Document:
     missing: tuple[str, ...]
     sections: tuple[Section, ...]
     figures_of_merit: tuple[tuple[str, str], ...] = ()  # (number, what it is): shown large
-    replays: dict[str, Replay] = field(default_factory=dict)  # by the names that marks of figures know them by
+    # By the names of marks: how the defender behind it can be watched, and the page of that if there is one.
+    replays: dict[str, tuple[str, Path | None]] = field(default_factory=dict)
     link: tuple[str, Path] | None = None  # below the answer: what is there, and the page
     running: bool = False  # is somebody still working on it?
 
@@ -96,7 +89,7 @@ def describe_world(run: Run) -> str:
     return errors.printable(scenario_named(run.config.get("scenario", CAGE2)).in_words(variant))
 
 
-def _replays(run: Run) -> dict[str, Replay]:
+def _replays(run: Run) -> dict[str, tuple[str, Path | None]]:
     """Find the replays of an answer's orders, by order, or of trials, as "trial 3"."""
     folder, commands = errors.printable(str(run.folder)), {}
     for order in () if run.answer is None else run.answer.orders:
@@ -105,7 +98,7 @@ def _replays(run: Run) -> dict[str, Replay]:
         if trial.policy is not None:
             commands[f"trial {trial.id}"] = errors.command("watch", f"{folder}/{errors.printable(trial.policy)}")
     pages = {name: run.files.replay_of(name) for name in commands}
-    return {name: Replay(command, pages[name] if pages[name].exists() else None) for name, command in commands.items()}
+    return {name: (command, pages[name] if pages[name].exists() else None) for name, command in commands.items()}
 
 
 def _settings_section(run: Run) -> Section:

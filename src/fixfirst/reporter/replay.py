@@ -16,7 +16,7 @@ from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.reporter.page import as_data, fill, read_part
+from fixfirst.reporter.page import fill
 from fixfirst.reporter.picture import map_of, scenario_of
 from fixfirst.reporter.reasons import BESIDE, Verdict, describe_turns, explain_repairs, explain_return, needy_hosts
 from fixfirst.reporter.turn import Turn, outcome, summarise_turn, tenths
@@ -205,10 +205,9 @@ def _shielded(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[tuple
 
 def replay_page(document: dict[str, Any]) -> str:
     """Build the replay page. The same document gives the same bytes."""
-    style, player, script = map(read_part, ("replay.css", "replay_player.js", "replay.js"))
     scenario = scenario_of(document)
     drawn = {**vars(map_of(scenario)), "foothold": scenario.start, "ot_server": scenario.target}
-    return fill("replay.html", style=style, player=player, script=script, data=as_data(document | {"map": drawn}))
+    return fill("replay.html", data=document | {"map": drawn})
 
 
 def write_replay(path: Path, document: dict[str, Any]) -> None:
