@@ -37,24 +37,23 @@ def digest(number):
 
 
 def trial_rows(trials):
-    for number, order, status, mean, se, compliance, contested, episodes, parent in trials:
-        yield Trial(
-            id=number,
-            workflow=order,
-            status=Status(status),
-            return_mean=mean,
-            return_se=se,
-            return_low=None if mean is None else mean - 2 * se,
-            return_high=None if mean is None else mean + 2 * se,
-            compliance=compliance,
-            contested_compliance=contested,
-            episodes=episodes,
-            updates=episodes // 100,
-            parent=parent,
-            policy=f"trials/{number:04d}",
-            policy_sha256=digest(number),
-            seconds=2.25,
-        )
+    names = (
+        "id",
+        "workflow",
+        "status",
+        "return_mean",
+        "return_se",
+        "compliance",
+        "contested_compliance",
+        "episodes",
+        "parent",
+    )
+    for cells in trials:
+        number, _, status, mean, se, *_, episodes, _ = cells
+        low, high = (None, None) if mean is None else (mean - 2 * se, mean + 2 * se)
+        facts = {"return_low": low, "return_high": high, "updates": episodes // 100, "seconds": 2.25}
+        facts |= {"policy": f"trials/{number:04d}", "policy_sha256": digest(number), "status": Status(status)}
+        yield Trial(**dict(zip(names, cells, strict=True)) | facts)
 
 
 def update_row(**cells):
@@ -63,20 +62,12 @@ def update_row(**cells):
 
 
 def update_rows(trials, warmup_episodes):
-    used = warmup_episodes
+    used, times = warmup_episodes, {"collection_s": 0.3, "update_s": 0.4}
     for number, order, _, mean, _, compliance, _, episodes, _ in trials:
         for update in range(1, 1 if mean is None else episodes // 100 + 1):  # a worker that died left no log
-            yield update_row(
-                trial=number,
-                workflow=order,
-                update=update,
-                episodes=100 * update,
-                sampled=used + 100 * update,
-                env_reward=mean - 5 / update,
-                compliance=compliance,
-                collection_s=0.3,
-                update_s=0.4,
-            )
+            facts = {"trial": number, "workflow": order, "update": update, "compliance": compliance}
+            far = {"episodes": 100 * update, "sampled": used + 100 * update, "env_reward": mean - 5 / update}
+            yield update_row(**facts, **far, **times)
         used += episodes
 
 
@@ -88,13 +79,9 @@ def choice_rows(trials):
 
 
 def write_manifest(folder, kind, seed, command="fixfirst search"):
-    document = {"schema": 2, "created": BEGUN, "command": command, "seed": seed}
-    document |= {
-        "options": {},
-        "versions": {"numpy": "2.4.6"},
-        "machine": {"system": "Linux", "cores": 2, "features": ["avx2", "fma"]},
-    }
-    document |= {"config_sha256": sha256((folder / "config.toml").read_bytes())}
+    machine = {"system": "Linux", "cores": 2, "features": ["avx2", "fma"]}
+    document = {"schema": 2, "created": BEGUN, "command": command, "seed": seed, "options": {}, "machine": machine}
+    document |= {"versions": {"numpy": "2.4.6"}, "config_sha256": sha256((folder / "config.toml").read_bytes())}
     write_document(folder / "manifest.json", kind, document)
 
 

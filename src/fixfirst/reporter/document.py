@@ -104,16 +104,21 @@ def _replays(run: Run) -> dict[str, tuple[str, Path | None]]:
 def _settings_section(run: Run) -> Section:
     """Say where a run came from, and how to do it again."""
     recorded = {key: value if isinstance(value, dict) else {} for key, value in run.manifest.items()}
-    versions, machine = recorded.get("versions", {}), recorded.get("machine", {})
-    origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]
-    origin.append(("seed", str(run.seed)))
-    origin += [(f"version of {key}", str(value)) for key, value in versions.items()]
-    for key, value in machine.items():
+
+    def written(value: Any) -> str:
         many = isinstance(value, list) and len(value) > 1  # a CPU has a hundred features
-        origin.append((f"machine: {key}", f"{len(value)}, named in {RunFiles.manifest}" if many else str(value)))
-    origin.append(("command", str(run.manifest.get("command", "-"))))
-    origin += [] if run.policy_sha256 is None else [("policy, sha256", run.policy_sha256)]
-    origin += [(f"{name}, sha256", digest) for name, digest in run.hashes]
+        return f"{len(value)}, named in {RunFiles.manifest}" if many else str(value)
+
+    origin = [
+        ("run", run.name),
+        ("state", run.status),
+        ("created", str(run.manifest.get("created", "-"))),
+        ("seed", str(run.seed)),
+        *((f"version of {key}", str(value)) for key, value in recorded.get("versions", {}).items()),
+        *((f"machine: {key}", written(value)) for key, value in recorded.get("machine", {}).items()),
+        ("command", str(run.manifest.get("command", "-"))),
+        *((f"{name}, sha256", digest) for name, digest in run.hashes),
+    ]
     settings = [(key, value) for key, value in run.result_settings.items() if key != "kind"]
     command = _again(run, recorded.get("options", {}))
     return Section(

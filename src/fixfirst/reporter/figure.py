@@ -40,7 +40,6 @@ ROW_NAME = "row-name"  # of a text that stands above its row, where lines run be
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "fixfirst",
-    "pdf.fonttype": 42,
     "text.parse_math": False,  # names of folders may hold a $
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 8,
@@ -51,7 +50,6 @@ STYLE: dict[Any, Any] = {
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.labelsize": 8,
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": 7.5,
@@ -61,7 +59,6 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 7.5,
     "lines.linewidth": 1.2,
-    "path.simplify": True,
 }
 
 

@@ -78,7 +78,12 @@ def report(
     try:
         for folder in (out.parent, figures or out.parent):  # before drawing: one that cannot be is named at once
             folder.mkdir(parents=True, exist_ok=True)
-        return _write(report_document(folders, out.parent), folders, out, figures, form)
+        document = report_document(folders, out.parent)
+        written = [path for figure in document.figures for path in figure.write(figures)] if figures is not None else []
+        pictures = {path.stem: address(path, out.parent) for path in written if path.suffix == ".png"}
+        text = report_page(document, out.parent) if form == "html" else markdown(document, pictures, out.parent)
+        files.write_atomically(out, text.encode("utf-8", "replace"))
+        return WrittenReport(out, tuple(written), tuple(folders), document)
     except OSError as e:
         raise errors.RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
 
@@ -124,18 +129,6 @@ def _notes(unreadable: Sequence[str], unfinished: Sequence[Run]) -> list[str]:
             notes += [f"{run.folder}: there is no answer yet; go on with: {errors.command('resume', run.folder)}"]
     more = len(notes) - _MOST_NOTES
     return notes if more <= 0 else [*notes[:_MOST_NOTES], f"And {more:,} more like these."]
-
-
-def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format) -> WrittenReport:
-    """Write the page and the figures."""
-    written = [path for figure in document.figures for path in figure.write(figures)] if figures is not None else []
-    if form == "html":
-        text = report_page(document, out.parent)
-    else:
-        pictures = {path.stem: address(path, out.parent) for path in written if path.suffix == ".png"}
-        text = markdown(document, pictures, out.parent)
-    files.write_atomically(out, text.encode("utf-8", "replace"))
-    return WrittenReport(out, tuple(written), tuple(folders), document)
 
 
 def read_run(folder: Path) -> Run:

@@ -216,7 +216,7 @@ class Run:
     @property
     def hashes(self) -> tuple[tuple[str, str], ...]:
         """File and sha256 of what the run says, so that a reader of a report can tell whether it changed since."""
-        hashes, here = [], self.files
+        hashes, here = [] if self.policy_sha256 is None else [("policy", self.policy_sha256)], self.files
         for path in (here.config, here.ledger, here.choices, here.training_log, here.matrix, here.result):
             with suppress(OSError, ValueError), files.open_regular(path, UpdateRow.largest_file) as file:
                 hashes.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
