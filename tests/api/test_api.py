@@ -1,8 +1,6 @@
 """The verbs from Python: one call does the whole job, and what it hands out is typed."""
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,13 +9,12 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 import tomli_w
-from searches import EASY, RANDOM, ROLE, ledger, outcome
+from searches import RANDOM, ledger
 
 import fixfirst as ff
 from fixfirst.game.base_world import output_arrays
 from fixfirst.game.scenario import CAGE2
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.searcher.published import _Logs as Logs
 from fixfirst.stats.ranking import Ranked, Ranking
 
 ORDER = "enterprise > op_server > op_host > user > defender"
@@ -88,26 +85,6 @@ def test_several_seeds_are_a_study(tmp_path):
     (comparison,) = study.comparisons
     assert comparison.red_agent == "b_line" and len(comparison.best) == 2
     assert [run.trials for run in ff.load_run(tmp_path / "study").searches] == [run.trials for run in study.searches]
-
-
-def test_an_interrupted_search_says_so_goes_on_with_the_same_bytes_and_is_loaded_as_it_was(run, tmp_path, monkeypatch):
-    record = Logs.record
-
-    def ctrl_c(self, *arguments):
-        record(self, *arguments)
-        if arguments[0].id == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Logs, "record", ctrl_c)
-        with pytest.raises(ff.Interrupted, match="interrupted; go on with: fixfirst resume"):
-            ff.search(out=tmp_path / "run", **EASY | ROLE, **QUIET)
-    assert 1 < len(ff.load_run(tmp_path / "run").trials) < len(run.trials)
-    again = ff.resume(tmp_path / "run", **QUIET)
-    assert again.trials[-1].id == run.trials[-1].id and outcome(again.folder) == outcome(run.folder)
-    loaded = ff.load_run(str(again.folder))
-    assert isinstance(loaded, ff.SearchRun) and (loaded.folder, loaded.config) == (again.folder, again.config)
-    assert loaded.ranking == again.ranking and loaded.trials == again.trials
 
 
 SCRIPT = """

@@ -93,7 +93,7 @@ def test_another_wrapper_is_noticed(run):
         agent.get_action(np.zeros(52, int), 54)
     with pytest.raises(PolicyError, match="observations must be"):
         agent.get_action(np.zeros(11293, int), 145)
-    with pytest.raises(PolicyError, match=r"observations must be .* got shape of different lengths"):
+    with pytest.raises(PolicyError, match="observations must be an array"):
         agent.get_action([np.zeros(52), np.zeros(51)], 145)
 
 

@@ -113,15 +113,6 @@ def test_a_round_that_is_being_written_is_left_out():
     assert complete_rounds([]) == []
 
 
-def test_an_attacker_that_is_none_of_a_league_is_no_start_for_one(finished, tmp_path):
-    """Whoever put it among those of a league did not say what it takes."""
-    run = shutil.copytree(finished.folder, tmp_path / "run")
-    shutil.rmtree(run / "attackers" / "000")
-    ff.train_red("sleep", total_episodes=50, max_steps=5, out=run / "attackers" / "000", quiet=True)
-    with pytest.raises(ff.PolicyError, match="attackers/000: holds an attacker that is not one of a league"):
-        ff.train_league(start=run, out=tmp_path / "new", **SMALL)
-
-
 def test_a_league_that_begins_with_anothers_defender_meets_its_attackers(finished, tmp_path):
     """Six of them, and in its first update one of its own grows old. Its defender counts break-ins already."""
     again = ff.train_league(start=finished.folder, out=tmp_path / "run", **{**SMALL, "updates": 1, "responses": 0})

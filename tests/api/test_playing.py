@@ -40,14 +40,6 @@ def test_a_rollout_is_what_stepping_gives(policy, mode):
     assert sum(part.truncated.sum() for part in parts) == 7 * (2 if mode == "next_step" else 3)
 
 
-def test_greedy_actions_are_the_policys_own(policy):
-    envs = ff.make_vec(5)
-    envs.reset(seed=0)
-    played = ff.rollout(envs, policy, 12, greedy=True)
-    for t in range(12):
-        assert np.array_equal(played.actions[t], policy.act(played.observations[t], greedy=True))
-
-
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 def test_environments_with_the_policys_memory_go_on_remembering(remembering, mode):
     """30 steps through episodes of 20, in one call and in two. Then they remember what a twin does that was stepped."""

@@ -79,7 +79,7 @@ def forged(folder, name, key, code):
     ("name", "key"),
     [
         *(("config.toml", key) for key in ("red_agent", "from_policy", "scenario", "against", "preset", "start")),
-        *(("manifest.json", key) for key in ("options", "options.from_policy", "options.red_agent", "command")),
+        *(("manifest.json", key) for key in ("options.from_policy", "options.red_agent", "command")),
         *(("policy.json", key) for key in ("workflow", "scenario", "config", "config.red_agent", "memory", "action_set")),
         *(("exploit/red.json", key) for key in ("scenario", "against", "config", "start")),
     ],
@@ -90,7 +90,7 @@ def test_an_agent_that_a_file_names_is_never_run(training, tmp_path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "evil.py").write_text("open('ran', 'w')\nclass Agent:\n    pass\n")
     shutil.copytree(SHIPPED / "noise", training / "exploit")
-    forged(training, "manifest.json", "options", {})
+    forged(training, "manifest.json", "options", {"from_policy": None})
     forged(training, name, key, "evil.py:Agent" if len(key) % 2 else "evil:Agent")
     few = ["--episodes", "2", "--steps", "2"]
     for command in (

@@ -7,7 +7,6 @@ from searches import SHARED
 
 import fixfirst as ff
 from fixfirst.cli import machine, main
-from fixfirst.runs.layout import unused_folder
 from fixfirst.stats.answer import short_order
 
 TINY = ["--workflow", "none", "--total-episodes", "8", "--n-envs", "4", "--max-steps", "5"]
@@ -81,13 +80,3 @@ def test_bench_prints_what_it_measures(monkeypatch, capsys):
     assert set(speeds["b_line"]) == set(speeds["meander"]) == {"make_vec(1)", "make_vec(10)", "gym.make"}
     assert all(speed > 0 for rates in speeds.values() for speed in rates.values())
     assert main(["bench", "--scenario", "tiny"]) == 0 and "make_vec(10)" in capsys.readouterr().out
-
-
-def test_a_run_without_a_name_gets_one_that_is_free(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = []
-    for _ in range(3):
-        names.append(str(unused_folder("train-b_line:0.5,meander:0.5-0")))
-        (tmp_path / names[-1]).mkdir(parents=True)
-    first = "runs/train-b_line0.5-meander0.5-0"
-    assert names == [first, f"{first}-2", f"{first}-3"]

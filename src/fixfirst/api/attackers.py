@@ -99,8 +99,8 @@ def exploit(
 
     For example:
 
-        found = ff.exploit("champion", train_episodes=1_000, episodes=200, quiet=True)
-        found.mean, found.low, found.high, found.tried, found.habits
+        best = ff.exploit("champion", train_episodes=1_000, episodes=200, quiet=True)
+        best.mean, best.low, best.high, best.tried, best.habits
     """
     number = arguments.check_seed("seed", seed, bits=63)
     greedy = takes_best_actions(policy, greedy)
@@ -160,9 +160,9 @@ def train_red(
     if not isinstance(against, str | list | tuple) or not against:
         raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {against!r}")
     names = against.split(",") if isinstance(against, str) else list(against)
-    number, said = arguments.check_seed("seed", seed, bits=63), requested_scenario(settings, names[0])
+    number, scenario = arguments.check_seed("seed", seed, bits=63), requested_scenario(settings, names[0])
     sure = [takes_best_actions(name, greedy) for name in names]
-    defenders = [make_defender(name, None, best, scenario=said) for name, best in zip(names, sure, strict=True)]
+    defenders = [make_defender(name, None, best, scenario=scenario) for name, best in zip(names, sure, strict=True)]
     game = game_of_attackers(settings, defenders[0])
     spec = red_view.RedSpec(game.scenario, picky)
     for name, defender in zip(names, defenders, strict=True):

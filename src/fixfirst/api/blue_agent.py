@@ -65,14 +65,10 @@ class BlueAgent:
             raise errors.CyborgError(
                 f"the policy knows the {scenario.num_actions} actions of ChallengeWrapper, here are {action_space}"
             )
-        try:
-            shape: Any = np.shape(observation)
-        except ValueError:
-            shape = "of different lengths"
+        shape = arguments.as_array("observations", observation, errors.PolicyError).shape
         if len(shape) != 1:
-            raise errors.PolicyError(
-                f"observations must be [{scenario.observation_bits}] bits, one at a time, got shape {shape}"
-            )
+            bits = f"[{scenario.observation_bits}] bits"
+            raise errors.PolicyError(f"observations must be {bits}, one at a time, got shape {shape}")
         seed = seeds.stream_seed(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 

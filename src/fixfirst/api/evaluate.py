@@ -71,9 +71,9 @@ def evaluate(
     own_variant, played = defender.trained_variant, batches[0].variant
     if game.backend == "cyborg" and own_variant not in (None, played):
         say(f"{defender.name} was made for variant {own_variant}; this CybORG is {played}")
-    found = Evaluations(evaluation.evaluate(batch, judging) for batch in batches)
-    found.world = game.scenario.in_words()
-    return found
+    rows = Evaluations(evaluation.evaluate(batch, judging) for batch in batches)
+    rows.world = game.scenario.in_words()
+    return rows
 
 
 @arguments.checked(episodes=2)
@@ -140,16 +140,18 @@ def compare(
     chosen: dict[str, Any] = {**settings} if steps is None else {**settings, "max_steps": steps}
     game_and_judging({**chosen, "reward": None})
     attackers, scenario = _reds(red_agent), requested_scenario(settings, first)
-    one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=scenario)
-    defenders = [one, make_defender(second, workflow, greedy, judged=False, say=say, scenario=scenario or one.scenario)]
+    defenders: list[Defender] = []
+    for policy in (first, second):
+        defenders.append(make_defender(policy, workflow, greedy, judged=False, say=say, scenario=scenario))
+        scenario = scenario or defenders[0].scenario
     games = [
         game_and_judging(home)[0].against(red) for home in settings_by_variant(defenders, chosen, say) for red in attackers
     ]
-    _tell_reward(one.scenario, say)
+    _tell_reward(defenders[0].scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
-    found = comparison.Comparisons(comparison.paired(a, b, len(games)) for _, (a, b) in played)
-    found.world = one.scenario.in_words()
-    return found
+    rows = comparison.Comparisons(comparison.paired(a, b, len(games)) for _, (a, b) in played)
+    rows.world = defenders[0].scenario.in_words()
+    return rows
 
 
 def play_all(

@@ -48,17 +48,17 @@ def train_league(
     origin = str(Path(start).resolve()) if Path(start).exists() else str(start)
     options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}
     manifest.create_run(folder, layout.Kind.LEAGUE, config.model_dump(mode="json"), options)
-    run_objects.say_where(folder, quiet)
+    if not quiet:
+        errors.note(f"writing to {folder}")
     return _run(config, folder, policy, origin, quiet)
 
 
 def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun:
     """Go on with an interrupted league; it ends with the same files as one that was not interrupted."""
-    options = manifest.read_manifest(folder).get("options")
-    if not isinstance(options, dict) or not isinstance(origin := options.get("from_policy"), str):
-        raise errors.RunDirError(f"{RunFiles(folder).manifest}: damaged, its options make no sense")
+    options = manifest.read_manifest(folder)["options"]
+    origin = options["from_policy"]
     policy = load_named(origin)
-    if policy.facts.get("sha256") != options.get("from_sha256"):
+    if policy.facts.get("sha256") != options["from_sha256"]:
         raise errors.RunDirError(f"{folder}: {origin} is another policy than the one that the league was begun with")
     machine_code.announce_compilation()
     return _run(LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
@@ -103,11 +103,8 @@ def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
     pool = []
     for folder in sorted(RunFiles(origin).attackers.glob("*")):
         red = reds.load_red(folder, spec.scenario)
-        taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
-        if not isinstance(taken, int | float) or kind not in list(rows.AttackerKind) or not isinstance(start, str):
-            raise errors.PolicyError(f"{folder}: holds an attacker that is not one of a league")
         if red.spec == spec:
-            pool.append(FrozenRed(red.weights, max(-arguments.MOST, min(arguments.MOST, taken)), kind, start, 0))
+            pool.append(FrozenRed(red.weights, red.facts["taken"], red.facts["kept_as"], red.facts["start"], 0))
     return pool
 
 
@@ -122,16 +119,16 @@ def _save_attackers(folder: Path, league: League) -> None:
 def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:
     """Return what result.json says: against the attacker that takes most, and the last round."""
     worst, episodes = min(last, key=lambda row: row.mean), league.config.matrix_episodes
-    earned = intervals.Estimate(worst.mean, worst.standard_error, episodes - 1)
+    interval = intervals.Estimate(worst.mean, worst.standard_error, episodes - 1)
     evaluation = Evaluation(
         red_agent=worst.attacker,
         steps=league.steps,
         variant=league.config.variant,
         episodes=episodes,
-        mean=earned.mean,
-        standard_error=earned.standard_error,
-        low=earned.low,
-        high=earned.high,
+        mean=interval.mean,
+        standard_error=interval.standard_error,
+        low=interval.low,
+        high=interval.high,
         compliance=None,
     )
     return {

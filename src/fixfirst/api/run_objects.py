@@ -119,12 +119,7 @@ class SearchRun(_Written):
         """The policy of the ranking's first order. Raises PolicyError, with the reason, if there is none."""
         if self.config.separate and self.standings is None and self.search.is_done:
             raise errors.PolicyError(f"{self.folder}: holds no policy (no order passed the gate)")
-        policy, found = load_policy(self.folder), self.standings
-        if found is not None and policy.facts["sha256"] != found.best.policy_sha256:
-            raise errors.PolicyError(
-                f"{RunFiles(self.folder).best}: holds another policy than the one that {RunFiles.ledger} names as best"
-            )
-        return policy
+        return load_policy(self.folder)
 
 
 @dataclass(frozen=True)
@@ -143,15 +138,15 @@ class TrainRun(_Written):
     accepted: bool | None
 
     def __repr__(self) -> str:
-        earned = "not finished" if self.evaluation is None else f"{self.evaluation.mean:.2f}"
-        return f"TrainRun({str(self.folder)!r}: {earned})"
+        mean = "not finished" if self.evaluation is None else f"{self.evaluation.mean:.2f}"
+        return f"TrainRun({str(self.folder)!r}: {mean})"
 
     @property
     def evaluations(self) -> Evaluations:
         """What its policy earned, as `ff.evaluate` returns it; empty while it is not finished."""
-        rows = Evaluations([] if self.evaluation is None else [self.evaluation])
-        rows.world = self.config.game.scenario.in_words()
-        return rows
+        evaluations = Evaluations([] if self.evaluation is None else [self.evaluation])
+        evaluations.world = self.config.game.scenario.in_words()
+        return evaluations
 
     def table(self) -> tables.Table:
         """Return one row, what its policy earned; none while it is not finished."""
@@ -177,9 +172,8 @@ class StudyRun(tables.Tabular):
 
     def table(self) -> tables.Table:
         """Return a row per order of each search, with the search's name and seed."""
-        found = [(run, run.table()) for run in self.searches]
-        rows = tuple((run.folder.name, run.config.seed, *row) for run, table in found for row in table.rows)
-        first = found[0][1]
+        rows = tuple((run.folder.name, run.config.seed, *row) for run in self.searches for row in run.table().rows)
+        first = self.searches[0].table()
         return tables.Table(("run", "seed", *first.columns), rows, ("run", *first.shown))
 
     def tables(self) -> Sequence[tables.Table]:
@@ -229,9 +223,8 @@ class LeagueRun(_Written):
 
     def table(self) -> tables.Table:
         """Return a row per round and attacker: the matrix."""
-        found = Run(self.folder).matrix
         columns = rows.MatrixRow.columns()
-        return tables.Table(columns, tuple(tuple(row.values().values()) for row in found), columns)
+        return tables.Table(columns, tuple(tuple(row.values().values()) for row in Run(self.folder).matrix), columns)
 
 
 AnyRun = SearchRun | TrainRun | StudyRun | LeagueRun
@@ -250,8 +243,7 @@ def load_run(path: str | Path) -> AnyRun:
         return load_training(folder)
     if kind == layout.Kind.LEAGUE:
         return load_league(folder)
-    found = study.open_study(folder)
-    searches = tuple(SearchRun(search) for search in found.searches)
+    searches = tuple(SearchRun(search) for search in study.open_study(folder).searches)
     return StudyRun(folder, searches) if kind == layout.Kind.STUDY else searches[0]
 
 
@@ -259,12 +251,7 @@ def load_training(folder: Path) -> TrainRun:
     """Return a training as an object."""
     run = Run(folder)
     config, result = TrainConfig.resolve({}, run.config), run.result
-    if result is None:
-        return TrainRun(folder, config, None, None)
-    try:
-        return TrainRun(folder, config, result.evaluation, bool(result.facts["accepted"]))
-    except (KeyError, TypeError) as e:
-        raise errors.RunDirError(f"{RunFiles(folder).result}: cannot be read ({e})") from e
+    return TrainRun(folder, config, result and result.evaluation, result and bool(result.facts["accepted"]))
 
 
 def load_league(folder: Path) -> LeagueRun:
@@ -297,9 +284,3 @@ class Progress:
 
 
 Callback = Callable[[Progress], object]  # what it returns stops the run if it is true
-
-
-def say_where(folder: Path, quiet: bool) -> None:
-    """Say where a run is written, first of all."""
-    if not quiet:
-        errors.note(f"writing to {folder}")

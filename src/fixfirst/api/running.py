@@ -15,7 +15,6 @@ from fixfirst.api.run_objects import (
     StudyRun,
     TrainRun,
     load_training,
-    say_where,
 )
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game.simulator import compile_kernel
@@ -81,18 +80,9 @@ def train(
     parent = None if from_policy is None else str(Path(from_policy).resolve())
     options = {"from_policy": parent} | ({} if test_episodes == TEST_EPISODES else {"test_episodes": test_episodes})
     manifest.create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), options)
-    say_where(folder, quiet)
+    if not quiet:
+        errors.note(f"writing to {folder}")
     return _run(resolved, folder, start, workers, test_episodes, quiet, callback)
-
-
-def _options(folder: Path) -> tuple[str | None, int]:
-    """Return the policy that a training was started from, and the episodes it is judged on."""
-    options = manifest.read_manifest(folder).get("options")
-    options = options if isinstance(options, dict) else {}
-    parent, tested = options.get("from_policy"), options.get("test_episodes", TEST_EPISODES)
-    if not isinstance(parent, str | None) or type(tested) is not int or not 2 <= tested <= arguments.MOST:
-        raise errors.RunDirError(f"{RunFiles(folder).manifest}: damaged, its options make no sense")
-    return parent, tested
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
@@ -137,11 +127,11 @@ def _run(
     begin = Begin(start, num_workers=workers or None)
     with driver.working(folder, progress) as interrupt:
         if not (RunFiles(folder).policy_json.exists() and RunFiles(folder).result.exists()):  # else killed after its end
-            with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
-                if trained is None:
+            with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as training:
+                if training is None:
                     raise errors.Interrupted(f"interrupted{f' after {played:,} episodes' if played else ''}{again}")
-                evaluation = trained.evaluate("test", tested, on_pass=stop)
-                facts = {"accepted": trained.passes_gate(), "episodes": trained.episodes}
+                evaluation = training.evaluate("test", tested, on_pass=stop)
+                facts = {"accepted": training.passes_gate(), "episodes": training.episodes}
                 driver.conclude(folder, {"evaluation": asdict(evaluation), **facts})
         return load_training(folder)
 
@@ -224,7 +214,8 @@ def search(
 
     def begin() -> study.Study:
         begun = study.begin_study(configs, folder)
-        say_where(folder, quiet)
+        if not quiet:
+            errors.note(f"writing to {folder}")
         return begun
 
     return _run_study(configs, begin, execution, report=report, quiet=quiet, callback=callback)
@@ -325,17 +316,17 @@ def resume(
         run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
     folder = arguments.check_path("run", run)
-    kind = manifest.read_manifest(folder)["kind"]
-    execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    if changes := manifest.changed_since(manifest.read_manifest(folder)):
+    document = manifest.read_manifest(folder)
+    kind, execution = document["kind"], Execution(workers, executor, ray_address, cpus_per_trial)
+    if changes := manifest.changed_since(document):
         errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:
-        parent, tested = _options(folder)
-        config = TrainConfig.resolve({"cyborg": checkout}, manifest.read_config(folder))
+        config, options = TrainConfig.resolve({"cyborg": checkout}, manifest.read_config(folder)), document["options"]
         check_trainable(config)
         machine_code.announce_compilation()
-        return _run(config, folder, _starting_weights(config, parent), execution.workers, tested, quiet)
+        start, tested = _starting_weights(config, options["from_policy"]), options.get("test_episodes", TEST_EPISODES)
+        return _run(config, folder, start, execution.workers, tested, quiet)
     if kind == layout.Kind.LEAGUE:
         from fixfirst.api import league  # only leagues need it
 

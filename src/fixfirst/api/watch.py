@@ -81,7 +81,7 @@ def replay(
     if steps is None:
         steps = (scenario or scenario_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
-    changes = [rollout.Change(step, place) for place, (step, _) in enumerate(later, start=1)]
+    changes = [rollout.Change(step, rank) for rank, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):
         raise errors.ConfigError("orders change one after the other: name the steps of --then in ascending order")
     orders = [order for _, order in later]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, make_dataclass
 from types import MappingProxyType, NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from cyclopts import Group, Parameter, Token
 from pydantic import BaseModel
@@ -50,12 +50,14 @@ def flags_of(
     defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """A frozen dataclass with every setting of a config as a flag that may be left out. helps, defaults: not the fields'."""
+    # Without None and without limits, which the config checks itself.
+    kinds = {name: _something(kind) for name, kind in get_type_hints(model).items()}
     fields = []
     for name in sorted(model.model_fields, key=lambda name: (*COMMON, name).index(name)):
         if name in without:
             continue
         info = model.model_fields[name]
-        kind = str if name == "scenario" else _plain(info.annotation)  # by its name or its file
+        kind = str if name == "scenario" else kinds[name]  # by its name or its file
         default = defaults.get(name, None if info.default_factory else info.default)
         options: dict[str, Any] = {
             "name": resolve.flag(name),
@@ -73,7 +75,7 @@ def flags_of(
     old = {name: now for name, now in manifest.RENAMED.items() if now in model.model_fields and now not in without}
     old |= dict.fromkeys(manifest.GONE, "preset") if "preset" in model.model_fields else {}  # a word, whatever it is
     for name, now in old.items():  # still read, and shown nowhere
-        kind = Annotated[_plain(model.model_fields[now].annotation) | None, Parameter(name=resolve.flag(name), show=False)]
+        kind = Annotated[kinds[now] | None, Parameter(name=resolve.flag(name), show=False)]
         fields.append((name, kind, field(default=None)))
     # Cyclopts looks into the fields of classes only that have a module of their own.
     return make_dataclass(f"{model.__name__}Flags", fields, frozen=True, namespace={"__module__": __name__})
@@ -92,15 +94,9 @@ def given(flags: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(flags).items() if value is not None}
 
 
-def _plain(kind: Any) -> Any:
-    """Return a field's type without None and without limits, which the config checks itself."""
-    if get_origin(kind) is Annotated:
-        return _plain(get_args(kind)[0])
-    if get_origin(kind) is tuple:
-        return tuple.__class_getitem__(tuple(_plain(part) for part in get_args(kind)))
-    if isinstance(kind, UnionType):
-        return _plain(next(part for part in get_args(kind) if part is not NoneType))
-    return kind
+def _something(kind: Any) -> Any:
+    """Return a type without None; of several, the first."""
+    return next(part for part in get_args(kind) if part is not NoneType) if isinstance(kind, UnionType) else kind
 
 
 def _game_flags(*without: str) -> Any:

@@ -93,8 +93,9 @@ def doctor_command(
 ) -> None:
     """Say what is installed, how many threads are used, where compiled code is kept, and which CybORG is found."""
     plain, ours = _find_cyborg(cyborg), {"fixfirst": __version__, "python": platform.python_version()}
+    installed = {package.name.lower().replace("_", "-"): package.version for package in metadata.distributions()}
     findings: dict[str, dict[str, Any]] = {
-        "versions": ours | {package: _version(package) for package in PACKAGES.split()},
+        "versions": ours | {package: installed.get(package) for package in PACKAGES.split()},
         "threads": {"cores": jobs.available_cores()} | {name: os.environ.get(name) for name in THREAD_VARIABLES},
         "kernel": {"cache": str(machine_code.cache_folder()), "compiled": machine_code.is_compiled()},
         "cyborg": plain,
@@ -132,10 +133,3 @@ def _examine(name: str, cyborg: dict[str, Any]) -> dict[str, Any]:
     exact = ", ".join(red for red in ("b_line", "meander", "sleep") if scenario.exact(red))
     facts = {"name": scenario.name, "hosts": scenario.num_hosts, "digest": scenario.digest}
     return facts | {"as CybORG's": exact, "CybORG has it": playable, "notes": len(scenario.notes)}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def named_agent(text: str) -> "PolicyLike":
     """Return the agent that a word of the command line names, or the word itself where it names a policy."""
     source, colon, name = text.rpartition(":")
-    is_file = source.endswith(".py")
-    if not colon or Path(text).exists() or not (is_file or all(part.isidentifier() for part in source.split("."))):
+    names_code = source.endswith(".py") or all(part.isidentifier() for part in source.split("."))
+    if not colon or Path(text).exists() or not names_code:
         return text
-    agent: Any = _run_file(Path(source)) if is_file else _import_module(source)
+    agent: Any = _load(source)
     for part in name.split("."):
         if not hasattr(agent, part):
             raise errors.ConfigError(f"{source} has no {part!r}{errors.did_you_mean(part, dir(agent))}")
@@ -40,33 +40,24 @@ def named_agent(text: str) -> "PolicyLike":
     return agents.Agent(agent, name=text)
 
 
-def _import_module(name: str) -> ModuleType:
-    sys.path.append(str(Path.cwd()))  # behind all else: a file of theirs replaces none of ours
-    try:
-        return import_module(name)
-    except (Exception, SystemExit) as e:
-        if isinstance(e, ModuleNotFoundError) and f"{name}.".startswith(f"{e.name}."):
-            raise errors.ConfigError(f"there is no module {e.name!r} here, nor is one installed") from None
-        raise _failure(name, e) from None
-
-
-def _run_file(path: Path) -> ModuleType:
-    if not path.is_file():
+def _load(source: str) -> ModuleType:
+    """Run a file, or import a module. What fails there is one line, with the traceback of the user's code as a note."""
+    path, is_file = Path(source), source.endswith(".py")
+    if is_file and not path.is_file():
         raise errors.ConfigError(f"{path}: there is no such file")
-    sys.path.append(str(path.parent.resolve()))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None, "a name with .py has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)  # pickles and dataclasses look there
+    sys.path.append(str(path.parent.resolve() if is_file else Path.cwd()))  # behind all else: theirs replaces none of ours
     try:
+        if not is_file:
+            return import_module(source)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None, "a name with .py has a loader"
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(path.stem, module)  # pickles and dataclasses look there
         spec.loader.exec_module(module)
+        return module
     except (Exception, SystemExit) as e:
-        raise _failure(str(path), e) from None
-    return module
-
-
-def _failure(source: str, error: BaseException) -> errors.ConfigError:
-    """Return an error of one line, with the traceback of the user's code as a note."""
-    failure = errors.ConfigError(f"{source} does not run ({type(error).__name__}: {error})")
-    failure.add_note("".join(traceback.format_exception(error)).rstrip())
-    return failure
+        if not is_file and isinstance(e, ModuleNotFoundError) and f"{source}.".startswith(f"{e.name}."):
+            raise errors.ConfigError(f"there is no module {e.name!r} here, nor is one installed") from None
+        failure = errors.ConfigError(f"{source} does not run ({type(e).__name__}: {e})")
+        failure.add_note("".join(traceback.format_exception(e)).rstrip())
+        raise failure from None

@@ -1,6 +1,6 @@
 """`fixfirst scenario`: look at a network, or make one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,7 +125,8 @@ def _lines(scenario: Scenario) -> Iterator[str]:
         lacking = "" if host["watched"] else " (not watched)"
         ports, decoys = " ".join(map(str, host["ports"])), ", ".join(host["decoys"])
         table.append((host["name"] + lacking, host["unit"], host["image"], f"{host['value']:g}", ports, decoys))
-    yield from _columns(table)
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    yield from ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
     yield ""
     reach = {"open": "always", "closed": "never", "gated": "while red holds an Enterprise host"}
     for subnet in scenario.subnets:
@@ -139,10 +140,3 @@ def _lines(scenario: Scenario) -> Iterator[str]:
     yield from (f"note: {text}" for text in scenario.notes)
     if changed := [name for name, other in scenario.by_variant.items() if other.hosts != scenario.hosts]:
         yield f"note: in variant {', '.join(changed)} some images differ"
-
-
-def _columns(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the rows of a table, each column as wide as its longest cell."""
-    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    for row in table:
-        yield "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -24,6 +24,7 @@ from fixfirst.policy.action_sets import decoy_slots, slot_words
 QUIET_TURNS = 5  # longer than that is remembered as that
 BREAK_INS = 4  # of one host; more are remembered as so many
 DIGITS = 5  # of the binary number of a host's Restores, up to 31; that there were 2, 4, 8, 16 is a bit of its own
+EVIDENCE, RECHECK, EXPIRY, LIMIT = 1, 2, 8, 16  # of a way to keep an order (`SHIELDS`): two bits, two numbers of 8 bits
 NETWORK = "network"  # of this, not of a host, it is remembered for how long all was quiet
 
 

@@ -8,12 +8,11 @@ from numba import uint64
 
 from fixfirst.base.compile import inlined
 from fixfirst.game import chance as dice
-from fixfirst.policy.memory import BREAK_INS, DIGITS, QUIET_TURNS
+from fixfirst.policy.memory import BREAK_INS, DIGITS, EVIDENCE, EXPIRY, LIMIT, QUIET_TURNS, RECHECK
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
 _ACTIVITY = 0x1111111111111111  # of a word of an observation: the first of every host's four bits
 RESTORES, ANALYSES, FILLS, CLEARS = range(4)  # columns of `MemoryTables.effects`
-EVIDENCE, RECHECK, EXPIRY, LIMIT = 1, 2, 8, 16  # of one of SHIELDS: two bits, two numbers of 8 bits
 
 
 @inlined

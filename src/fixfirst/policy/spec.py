@@ -22,8 +22,7 @@ from fixfirst.base import errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.memory import MemoryScheme, MemoryTables, memory_tables
-from fixfirst.policy.remembering import EVIDENCE, EXPIRY, LIMIT, RECHECK
+from fixfirst.policy.memory import EVIDENCE, EXPIRY, LIMIT, RECHECK, MemoryScheme, MemoryTables, memory_tables
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 

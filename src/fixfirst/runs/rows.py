@@ -54,7 +54,7 @@ class Trial(Row):
         return self.status == Status.ACCEPTED
 
     @property
-    def mean(self) -> float:
+    def earned(self) -> float:
         """Its mean return, where it has one."""
         assert self.return_mean is not None, f"trial {self.id} has no return"
         return self.return_mean
