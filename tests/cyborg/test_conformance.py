@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from fixfirst.base.errors import ConformanceError
-from fixfirst.cyborg.conformance import ReplayReport, check_file, first_difference
-from fixfirst.cyborg.recordings import read_episodes
+from fixfirst.cyborg.recordings import ReplayReport, check_file, first_difference, read_episodes
 from fixfirst.game import rules
 
 FOLDER = Path(__file__).parent.parent / "conformance"
@@ -34,20 +33,18 @@ def test_recorded_cyborg_episodes_replay_without_a_mismatch(name):
     assert report.mismatches == [] and report.steps > 0
 
 
-def test_recorded_episodes_of_fourteen_scenarios_replay_without_a_mismatch_and_compile_little():
-    """6 to 30 hosts: Misinform, filtered and closed subnets, hosts that blue does not see, Red before Green, odd names.
+def test_recorded_episodes_of_learned_attackers_and_of_fourteen_scenarios_replay_without_a_mismatch_and_compile_little():
+    """noise, two-fronts and base-attacker against guardian, champion and baselines, in two variants.
+
+    6 to 30 hosts: Misinform, filtered and closed subnets, hosts that blue does not see, Red before Green, odd names.
 
     One type of records for up to 15 hosts, and one for more: all fourteen scenarios share two machine codes.
     """
+    report = replayed(FOLDER / "attackers" / "learned.jsonl.gz")
+    assert (report.mismatches, report.episodes, report.steps) == ([], 14, 1_400)
     report = replayed(*sorted((FOLDER / "scenarios").glob("*.jsonl.gz")))
     assert (report.mismatches, report.episodes, report.steps) == ([], 364, 16_464)
     assert len(rules.step_batch.signatures) <= 2 and len(rules.reset_batch.signatures) <= 2
-
-
-def test_recorded_episodes_of_learned_attackers_replay_without_a_mismatch():
-    """noise, two-fronts and base-attacker on CybORG, against guardian, champion and baselines, in two variants."""
-    report = replayed(FOLDER / "attackers" / "learned.jsonl.gz")
-    assert (report.mismatches, report.episodes, report.steps) == ([], 14, 1_400)
 
 
 def first_episode(name="b_line", **changes):
@@ -105,8 +102,14 @@ def test_recordings_of_one_variant_do_not_fit_another(variant):
 
 
 @pytest.mark.parametrize(
-    ("episode", "says"),
+    ("content", "says"),  # one episode, or all bytes of the file; None: there is none
     [
+        (None, "cannot be read after line 0 (No such file or directory)"),
+        ((FOLDER / "sleep.jsonl.gz").read_bytes()[:500], "cannot be read after line 1 (Compressed file ended"),
+        (b"\x1f\x8bplain text, not zipped", "cannot be read after line 0 (Unknown compression method"),
+        (b"", "holds no episodes"),
+        (b'{"id": 1', "line 1: not a recorded episode"),
+        (b"\xff\xfe", "line 1: not a recorded episode"),
         (first_episode(red="blue"), "red is 'blue', not one of b_line, meander, sleep"),
         (first_episode(variant="next"), "variant is 'next', not one of current, leaderboard, debugged"),
         (first_episode(scenario="../d02_tiny.yaml"), "scenario must be the name of a file beside the recording"),
@@ -126,31 +129,11 @@ def test_recordings_of_one_variant_do_not_fit_another(variant):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_no_recorded_episode_is_refused_in_one_line(tmp_path, episode, says):
-    with pytest.raises(ConformanceError) as error:
-        replayed(write(tmp_path / "bad.jsonl", episode))
-    assert says in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("none.jsonl", None, "cannot be read after line 0 (No such file or directory)"),
-        (
-            "cut.jsonl.gz",
-            (FOLDER / "sleep.jsonl.gz").read_bytes()[:500],
-            "cannot be read after line 1 (Compressed file ended",
-        ),
-        ("plain.gz", b"plain", "cannot be read after line 0 (Not a gzipped file"),
-        ("empty.jsonl", b"", "holds no episodes"),
-        ("brackets.jsonl", b'{"id": 1', "line 1: not a recorded episode"),
-        ("bytes.jsonl", b"\xff\xfe", "line 1: not a recorded episode"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, says):
-    path = tmp_path / name
+def test_a_file_that_cannot_be_read_and_what_is_no_recorded_episode_are_refused_in_one_line(tmp_path, content, says):
+    is_zipped = isinstance(content, bytes) and content.startswith(b"\x1f\x8b")
+    path = tmp_path / ("bad.jsonl.gz" if is_zipped else "bad.jsonl")
     if content is not None:
-        path.write_bytes(content)
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     with pytest.raises(ConformanceError) as error:
         replayed(path)
     assert says in str(error.value) and "\n" not in str(error.value)

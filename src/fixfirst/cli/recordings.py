@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from fixfirst.base import compile as machine_code
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
-from fixfirst.cyborg import checkout, conformance, recorder
+from fixfirst.cyborg import checkout, recorder, recordings
 
 
 def record_command(
@@ -45,12 +45,12 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
         Recordings (.jsonl or .jsonl.gz, see tests/conformance/README.md), e.g. tests/conformance/*.jsonl.gz
     """
     machine_code.announce_compilation()
-    total = conformance.ReplayReport()
+    total = recordings.ReplayReport()
     width = min(36, max(len(path.name) for path in files))
     rows = []
     for path in files:
-        report = conformance.ReplayReport()
-        conformance.check_file(path, report)
+        report = recordings.ReplayReport()
+        recordings.check_file(path, report)
         total.add(report)
         rows.append({"file": path.name, **_counts(report)})
         if not as_json:
@@ -67,12 +67,12 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
     return 1 if first else 0
 
 
-def _counts(report: conformance.ReplayReport) -> dict[str, int]:
+def _counts(report: recordings.ReplayReport) -> dict[str, int]:
     mismatches, coincidences = len(report.mismatches), len(report.coincidences)
     return {"episodes": report.episodes, "steps": report.steps, "mismatches": mismatches, "coincidences": coincidences}
 
 
-def _print_counts(name: str, width: int, report: conformance.ReplayReport) -> None:
+def _print_counts(name: str, width: int, report: recordings.ReplayReport) -> None:
     counts = {what: count for what, count in _counts(report).items() if count or what != "coincidences"}
     columns = (f"{count:{6 if what == 'episodes' else 5},} {what}" for what, count in counts.items())
     print(f"{name:{width}}", *columns, flush=True)
