@@ -97,10 +97,6 @@ class RedTrack(NamedTuple):
     row_ids: np.ndarray  # [T + 1, N] int32 numbers of the rows it read; the last row is what came after the last action
     choices: np.ndarray  # [T, N] int16
 
-    @classmethod
-    def empty(cls, steps: int, num_envs: int) -> "RedTrack":
-        return cls(np.zeros((steps + 1, num_envs), np.int32), np.zeros((steps, num_envs), np.int16))
-
 
 class RedNetworks(NamedTuple):
     """R attackers for compiled functions."""
@@ -164,7 +160,7 @@ class Reds(Answers):
     def for_kernel(self, steps: int, num_envs: int) -> RedSide:
         """Return them for a compiled loop of so many steps, which tells what they do in it."""
         if self._track is None or self._track.choices.shape != (steps, num_envs):
-            self._track = RedTrack.empty(steps, num_envs)
+            self._track = RedTrack(np.zeros((steps + 1, num_envs), np.int32), np.zeros((steps, num_envs), np.int16))
         return RedSide(self.networks, self.view, self.scratch, self.table, self._track)
 
     def stop_recording(self, world: World) -> RedTrack:

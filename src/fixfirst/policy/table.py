@@ -51,21 +51,6 @@ class RowTable(NamedTuple):
         rows, cumulative = np.empty((capacity, words), np.uint64), np.empty((capacity, actions), np.float32)
         return cls(np.zeros(1, np.int64), rows, cumulative, np.empty(capacity, np.int64), slots)
 
-    def with_room(self, more: int) -> "RowTable":
-        """Return a table of the same rows that can hold so many more: itself, if there is room."""
-        count, capacity = int(self.filled[0]), len(self.rows)
-        if count + more <= capacity:
-            return self
-        larger = RowTable.empty(max(2 * capacity, count + more), self.rows.shape[1], self.cumulative.shape[1])
-        larger.cumulative[:count], larger.likely[:count] = self.cumulative[:count], self.likely[:count]
-        find_rows(larger, self.rows[:count], np.empty(count, np.int64))
-        return larger
-
-    def clear(self) -> None:
-        """Forget all rows."""
-        self.filled[0] = 0
-        self.slots[:] = -1
-
 
 class Answers:
     """A player that is asked once per distinct row: what it answered stays in its table."""
@@ -79,16 +64,21 @@ class Answers:
 
     def make_room(self, more: int) -> None:
         """Let the table hold so many rows more."""
-        self.table = self.table.with_room(more)
+        old, count, capacity = self.table, int(self.table.filled[0]), len(self.table.rows)
+        if count + more > capacity:
+            self.table = RowTable.empty(max(2 * capacity, count + more), old.rows.shape[1], old.cumulative.shape[1])
+            self.table.cumulative[:count], self.table.likely[:count] = old.cumulative[:count], old.likely[:count]
+            find_rows(self.table, old.rows[:count], np.empty(count, np.int64))
 
     def forget(self) -> None:
         """For networks that have changed."""
-        self.table.clear()
+        self.table.filled[0] = 0
+        self.table.slots[:] = -1
 
 
 @inlined
 def find_row(slots, rows, filled, read, i):
-    """The number of the row read[i] in a `Table`, entered if it is new. There must be room."""
+    """The number of the row read[i] in a `RowTable`, entered if it is new. There must be room."""
     mask = uint64(len(slots) - 1)
     mixed = uint64(0)
     for k in range(read.shape[1]):

@@ -23,7 +23,6 @@ from fixfirst.runs.layout import RunFiles
 NamedOrder = Workflow | str
 Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
 POLICY = "policy"  # the kind of its files
-_KNOWS_NONE = "this policy knows no order: leave out workflow"
 MOST_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 
@@ -120,13 +119,12 @@ class Policy:
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """Return the different orders that are to be followed, and the number [N] of each environment's among them."""
         arguments.check_int("num_envs", num_envs, 0)
-        if workflow is None or isinstance(workflow, Workflow | str):
-            orders = self.orders(workflow)
-            if workflow is not None and not orders:
-                raise errors.ConfigError(_KNOWS_NONE)
-            return orders, np.zeros(num_envs, np.int64)
+        if workflow is None:
+            return self.orders(), np.zeros(num_envs, np.int64)
         if self.scheme is None:
-            raise errors.ConfigError(_KNOWS_NONE)
+            raise errors.ConfigError("this policy knows no order: leave out workflow")
+        if isinstance(workflow, Workflow | str):
+            return self.orders(workflow), np.zeros(num_envs, np.int64)
         each = _one_each(workflow, num_envs)
         numbers = {order: number for number, order in enumerate(dict.fromkeys(each))}
         parsed = tuple(order for named in numbers for order in self.orders(named))
