@@ -11,7 +11,7 @@ from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import write_atomically
 from fixfirst.reporter.run import Run
 from fixfirst.runs.layout import Kind
-from fixfirst.runs.manifest import changed_since, create_run, machine, new_run_folder, read_manifest, read_settings
+from fixfirst.runs.manifest import changed_since, create_run, create_study, machine, read_manifest, read_settings
 from fixfirst.runs.sessions import is_locked, locked
 
 NO_SUCH_PROCESS = 2**22 + 1  # Linux has no larger number than 2**22
@@ -67,13 +67,12 @@ def test_a_beginning_that_was_cut_short_is_begun_again_and_what_is_somebodys_is_
 
 
 def test_a_study_that_was_cut_short_can_be_begun_again(tmp_path):
-    with pytest.raises(KeyboardInterrupt), new_run_folder(tmp_path, ["a-0", "b-0"]):
-        begin(tmp_path / "a-0")
-        raise KeyboardInterrupt
-    with new_run_folder(tmp_path, ["a-0", "b-0"]):
-        begin(tmp_path / "a-0", seed=1)
+    for seed in (0, 1):
+        with pytest.raises(KeyboardInterrupt), create_study(tmp_path, 0, ["a-0", "b-0"]):
+            begin(tmp_path / "a-0", seed)
+            raise KeyboardInterrupt
     (tmp_path / "a-0" / "trials.csv").touch()
-    with pytest.raises(RunDirError, match="exists already"), new_run_folder(tmp_path, ["a-0", "b-0"]):
+    with pytest.raises(RunDirError, match="exists already"), create_study(tmp_path, 0, ["a-0", "b-0"]):
         pass
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs.csv_logs import read_rows
 from fixfirst.runs.layout import Kind, RunFiles
 from fixfirst.runs.manifest import read_config, read_manifest
-from fixfirst.runs.matrix import complete_rounds
 from fixfirst.runs.rows import ChoiceRow, MatrixRow, Outcome, SessionRow, Trial, UpdateRow, ValueRow
 from fixfirst.runs.sessions import is_locked
 from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
@@ -174,8 +174,14 @@ class Run:
 
     @_part(RunFiles.matrix, ())
     def matrix(self) -> tuple[MatrixRow, ...]:
-        """Return what the defender of a league earned after each round against each attacker."""
-        return tuple(complete_rounds(list(read_rows(self.files.matrix, MatrixRow))))
+        """Return what the defender of a league earned after each round against each attacker.
+
+        A round that is being written is left out: it has fewer rows than the round before.
+        """
+        rows = tuple(read_rows(self.files.matrix, MatrixRow))
+        counts = Counter(row.round for row in rows)
+        last = max(counts, default=0)
+        return tuple(row for row in rows if row.round < last or counts[last] >= counts.get(last - 1, 0))
 
     @_part(RunFiles.choices, ())
     def choices(self) -> tuple[ChoiceRow, ...]:

@@ -54,15 +54,23 @@ GONE = {"engine": ("auto", "compiled", None), "minibatches": (1, "1", None)}  # 
 
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], options: dict[str, Any] | None = None) -> None:
     """Begin a run directory with its config and, last, its manifest. A folder that holds anything is refused."""
-    with new_run_folder(folder):
+    with _new_run_folder(folder):
         if isinstance(scenario := config.get("scenario"), dict):
             files.write_atomically(RunFiles(folder).scenario, scenario["file"].encode())
         data = _as_toml(config)
         files.write_atomically(RunFiles(folder).config, data)
-        write_manifest(folder, kind, config["seed"], options, **{_CONFIG_HASH: files.sha256(data)})
+        _write_manifest(folder, kind, config["seed"], options, **{_CONFIG_HASH: files.sha256(data)})
 
 
-def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] | None, **more: str) -> None:
+@contextmanager
+def create_study(folder: Path, seed: int, members: Sequence[str]) -> Iterator[None]:
+    """Begin the folder of a study. Its members are begun within; its manifest comes last, so that with it all are there."""
+    with _new_run_folder(folder, members):
+        yield
+        _write_manifest(folder, Kind.STUDY, seed, {"searches": members})
+
+
+def _write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] | None, **more: str) -> None:
     """Write what a run is. options: how it was started, beside its configuration."""
     document = {
         "schema": SCHEMA,
@@ -80,7 +88,7 @@ def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] 
 
 
 @contextmanager
-def new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
+def _new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
     """Make a folder and hold its lock: of several that begin it at once, one is let in, and finds nothing there.
 
     members: the run directories that will be begun in it.
@@ -217,18 +225,9 @@ def flat_settings(document: Mapping[str, Any]) -> dict[str, Any]:
 
     `units` is a value, not a table.
     """
-    inner: dict[str, Any] = {}
+    named: list[tuple[str, Any]] = []
     for table in _TABLES:
         if isinstance(content := document.get(table), Mapping):
-            inner |= {_IN_TABLES.get((table, name), name): value for name, value in flat_settings(content).items()}
-    outer = {name: value for name, value in document.items() if name not in _TABLES or not isinstance(value, Mapping)}
-    return _current(inner) | _current(outer)
-
-
-def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return flat settings by the names they have now, without those that are gone and changed nothing."""
-    return {
-        RENAMED.get(name, name): value
-        for name, value in settings.items()
-        if name not in GONE or not any(value is harmless or value == harmless for harmless in GONE[name])
-    }
+            named += [(_IN_TABLES.get((table, name), name), value) for name, value in flat_settings(content).items()]
+    named += [(name, value) for name, value in document.items() if name not in _TABLES or not isinstance(value, Mapping)]
+    return {RENAMED.get(name, name): value for name, value in named if value not in GONE.get(name, ())}

@@ -1,6 +1,5 @@
 """The matrix of a league, round by round: what scripts, known attackers and fresh ones take from its defender."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -50,13 +49,6 @@ class Round:
 
 def _worst(rows: Iterable[MatrixRow]) -> MatrixRow | None:
     return min(rows, key=lambda row: row.mean, default=None)
-
-
-def complete_rounds(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
-    """Return the rows without those of a round that is being written: it has fewer than the round before."""
-    counts = Counter(row.round for row in rows)
-    last = max(counts, default=0)
-    return [row for row in rows if row.round < last or counts[last] >= counts.get(last - 1, 0)]
 
 
 def rounds_of(rows: Sequence[MatrixRow]) -> list[Round]:

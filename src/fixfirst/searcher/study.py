@@ -63,16 +63,15 @@ def _scenario_name(config: SearchConfig) -> str:
 
 
 def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
-    """New run directories; study.json comes last, so a folder with it is complete."""
+    """Begin the run directories of searches, and the folder of the study, if there are several."""
     configs = [_with_parent(config) for config in configs]  # before there is a folder
     if len(configs) == 1:
         return Study(folder, (_begin_search(configs[0], folder),))
     names = [member_name(config) for config in configs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise errors.ConfigError(f"a study has each scenario, red agent and seed once, got {twice[0]} more often")
-    with manifest.new_run_folder(folder, names):
+    with manifest.create_study(folder, configs[0].seed, names):
         searches = tuple(_begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
-        manifest.write_manifest(folder, layout.Kind.STUDY, configs[0].seed, {"searches": names})
     return Study(folder, searches)
 
 
