@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from answers import a_swap, an_answer
 from approved import approve
+from cage2 import HOST_NAMES
 from run_folder import (
     ALIKE,
     BEST,
@@ -116,8 +117,12 @@ NONE_PASSED = (  # in the second one a worker died
     (0, LOST, "non_compliant", -22.0, 0.4, 0.6, 0.3, 300, None),
     (1, LOST, "failed", None, None, None, None, 0, None),
 )
+# Thirteen unit types in five orders.
+PER_HOST = [" > ".join(np.roll(HOST_NAMES, shift)) for shift in range(5)]
+OF_HOSTS = [(i, order, "accepted", -14.0 - i, 0.1, 0.99, 0.98, 200, None) for i, order in enumerate(PER_HOST)]
 PAGES = {
     "separate": write_search,
+    "separate-hosts": lambda folder: write_search(folder, OF_HOSTS, units={name: [name] for name in HOST_NAMES}),
     "separate-clear": lambda folder: write_search(folder, CLEAR),
     "separate-one": lambda folder: write_search(folder, TRIALS[:1]),
     "separate-none": lambda folder: write_search(folder, NONE_PASSED),
