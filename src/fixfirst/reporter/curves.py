@@ -133,7 +133,7 @@ def learning(runs: Sequence[Run], threshold: float | None = None) -> Figure:
     """
     most = _CURVE_BINS if len(runs) == 1 else _CURVE_BINS // 2
     panels: dict[str, list[tuple[str, np.ndarray]]] = {}
-    for label, name, scale in (("return per episode", "env_return", 1), ("compliance, %", "compliance", 100)):
+    for label, name, scale in (("return per episode", "env_reward", 1), ("compliance, %", "compliance", 100)):
         for run in runs:
             curve = thinned(run.updates.sampled, scale * getattr(run.updates, name), run.updates.trial, most)
             if curve.size:

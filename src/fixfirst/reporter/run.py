@@ -5,7 +5,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -28,23 +27,10 @@ from fixfirst.stats.network_facts import NetworkFacts
 ASSUMED_TEST_EPISODES = 1_000  # where the configuration does not say
 # Settings that do not decide what a run finds.
 _NEUTRAL_SETTINGS = ("seed", "cyborg", "tensorboard", "log_episodes", "checkpoint_every")
+_LOGGED = ("trial", "sampled", "env_reward", "compliance", "collection_s", "update_s")
+_NUMBERS = np.dtype([(name, np.float64) for name in _LOGGED])
 UNKNOWN = "unknown"  # the state of a run without a record of it
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Updates:
-    """The training log, all [n], one entry per update. Missing numbers are NaN."""
-
-    trial: np.ndarray
-    sampled: np.ndarray  # training episodes of the run so far
-    env_return: np.ndarray
-    compliance: np.ndarray
-    collection_s: np.ndarray
-    update_s: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.trial)
 
 
 class TrainingResult(NamedTuple):
@@ -187,13 +173,13 @@ class Run:
     def choices(self) -> tuple[ChoiceRow, ...]:
         return tuple(read_rows(self.files.choices, ChoiceRow))
 
-    @_part(RunFiles.training_log, Updates(*np.empty((6, 0))))
-    def updates(self) -> Updates:
+    @_part(RunFiles.training_log, np.rec.fromarrays(np.empty((len(_LOGGED), 0)), dtype=_NUMBERS))
+    def updates(self) -> np.recarray:
+        """Return columns of the training log [n], an entry per update. Missing numbers are NaN."""
         cells = array("d")
         for row in read_rows(self.files.training_log, UpdateRow):
-            values = (row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s)
-            cells.extend(np.nan if value is None else value for value in values)
-        return Updates(*np.array(cells).reshape(-1, 6).T)
+            cells.extend(np.nan if (value := getattr(row, name)) is None else value for name in _LOGGED)
+        return np.rec.fromarrays(np.array(cells).reshape(-1, len(_LOGGED)).T, dtype=_NUMBERS)
 
     @_part(RunFiles.answer, None)
     def answer(self) -> Answer | None:
