@@ -232,40 +232,25 @@ def test_a_folder_that_others_write_is_refused(variable, folder, mode, uid, says
             machine_code.cache_folder()
 
 
-@pytest.fixture
-def three_rooms(tmp_path, monkeypatch):
+def test_an_edit_in_a_room_spares_the_machine_code_of_the_rooms_before_it_another_numba_spares_none(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_code, "PACKAGE", tmp_path)
     monkeypatch.setattr(machine_code, "SOURCES", ("game/a.py", "play/b.py", "learner/c.py"))
     monkeypatch.setattr(machine_code, "ROOMS", ("game", "play", "learner"))
+    monkeypatch.setattr(machine_code, "_fingerprint", machine_code._fingerprint.__wrapped__)  # nothing remembered
     for source in machine_code.SOURCES:
         (tmp_path / source).parent.mkdir()
         (tmp_path / source).write_text("X = 1\n")
 
     def folders():
-        machine_code._fingerprint.cache_clear()
-        return {room: machine_code.cache_folder(room).name for room in machine_code.ROOMS}
+        return [machine_code.cache_folder(room).name for room in machine_code.ROOMS]
 
-    yield tmp_path, folders
-    machine_code._fingerprint.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("edited", "changed"),
-    [("learner/c.py", {"learner"}), ("play/b.py", {"play", "learner"}), ("game/a.py", {"game", "play", "learner"})],
-)
-def test_an_edit_in_a_room_spares_the_machine_code_of_the_rooms_before_it(three_rooms, edited, changed):
-    house, folders = three_rooms
-    before = folders()
-    (house / edited).write_text("X = 2\n")
-    after = folders()
-    assert {room for room in after if after[room] != before[room]} == changed
-
-
-def test_another_version_of_numba_has_other_folders(three_rooms, monkeypatch):
-    _, folders = three_rooms
+    for number, source in enumerate(machine_code.SOURCES):
+        before = folders()
+        (tmp_path / source).write_text("X = 2\n")
+        assert [old == new for old, new in zip(before, folders(), strict=True)] == [True] * number + [False] * (3 - number)
     before = folders()
     monkeypatch.setattr(numba, "__version__", "0.0.1")
-    assert not set(before.values()) & set(folders().values())
+    assert not set(before) & set(folders())
 
 
 # Used by modules of constants, but not for their constants.
@@ -301,18 +286,7 @@ def in_machine_code(tree):
     return {node.id for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)}
 
 
-def definers(module, name):
-    """The files, relative to the package, that define what `from fixfirst.<module> import <name>` imports."""
-    path = SOURCE.joinpath(*module.split("."))
-    if path.with_suffix(".py").exists():
-        return [path.with_suffix(".py")]
-    if (path / f"{name}.py").exists():  # a module itself
-        return [path / f"{name}.py"]
-    defined = re.compile(rf"^(?:def|class) {name}\b|^(?:\w+, )*{name}\b(?:, \w+)*(?::[^=]+)? = ", re.M)
-    return [file for file in path.glob("*.py") if defined.search(file.read_text())]
-
-
-def test_every_file_that_ends_up_in_machine_code_is_in_the_list():
+def test_every_file_that_ends_up_in_machine_code_is_in_the_list_in_the_order_of_the_rooms():
     """Modules that use Numba, and the modules their compiled functions and constants take names from, and so on."""
     found, waiting = set(), [path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"]
     waiting = [path for path in waiting if uses_numba(ast.parse(path.read_text()))]
@@ -323,10 +297,11 @@ def test_every_file_that_ends_up_in_machine_code_is_in_the_list():
         names = in_machine_code(tree)
         for module, name, known_as in fixfirst_imports(tree):
             if known_as in names and not {module, f"{module}.{name}"} & BESIDE:
-                sources = definers(module, name)
-                assert sources, f"{path}: where does {name} of {module} come from?"
-                waiting += [source for source in sources if source not in found]
+                file = SOURCE.joinpath(*module.split(".")).with_suffix(".py")
+                source = file if file.exists() else SOURCE.joinpath(*module.split("."), f"{name}.py")
+                waiting += [source] if source not in found else []
     assert {str(path.relative_to(SOURCE)) for path in found} == set(machine_code.SOURCES)
+    assert machine_code.ROOMS == ("base", "game", "orders", "policy", "learner", "searcher")
 
 
 def test_a_function_for_machine_code_only_says_so_when_python_calls_it():
@@ -344,9 +319,3 @@ def test_the_simulator_counts_as_compiled_without_what_not_everybody_uses(monkey
     assert machine_code.is_compiled()
     rules.signatures = ()
     assert not machine_code.is_compiled()
-
-
-def test_the_list_follows_the_order_of_the_rooms():
-    order = ("base", "game", "orders", "policy", "play", "learner", "searcher")
-    rooms = [source.split("/")[0] for source in machine_code.SOURCES]
-    assert rooms == sorted(rooms, key=order.index)
