@@ -211,26 +211,25 @@ def test_the_lower_bound_of_all_and_of_none(judged, compliant, bound):
         ({}, [1] * 58, [1] * 58, False),  # 94.97 %
         ({}, [1] * 100, [1] * 96 + [0] * 4, False),  # above 95 %, but 90 % would show it easily
         ({}, [1] * 2000, [1] * 1960 + [0] * 40, True),
-        ({"min_judged": 50}, [1] * 49, [1] * 49, False),
-        ({"min_judged": 50}, [1] * 50, [1] * 50, True),
-        ({"min_judged": 1}, [0, 0], [0, 0], False),
+        ({"min_judged": 50, "compliance_threshold": 0.5}, [1] * 49, [1] * 49, False),
+        ({"min_judged": 50, "compliance_threshold": 0.5}, [1] * 50, [1] * 50, True),
+        ({"min_judged": 1, "compliance_threshold": 0.5}, [0, 0], [0, 0], False),
     ],
 )
 def test_the_gate_wants_enough_judged_repairs_and_their_lower_bound_above_the_threshold(gate, judged, compliant, accepted):
-    threshold = {"compliance_threshold": 0.5} if gate else {}
-    assert Gate(**gate, **threshold).accepts(measured(judged, compliant)) == accepted
+    assert Gate(**gate).accepts(measured(judged, compliant)) == accepted
 
 
 @pytest.mark.parametrize(
-    ("judged", "compliant", "accepted"),
+    ("judged", "compliant", "repairs", "accepted"),
     [
-        ([1, 20], [1, 18], True),  # 1.0 and 0.9 average to 0.95, though pooled it is 19 of 21
-        ([1, 100], [1, 89], False),
-        ([9], [9], False),  # ten repairs are asked for
-        ([10], [10], True),
-        ([0, 10], [0, 10], True),  # an episode without a judged repair is left out
+        ([1, 20], [1, 18], None, True),  # 1.0 and 0.9 average to 0.95, though pooled it is 19 of 21
+        ([1, 100], [1, 89], None, False),
+        ([9], [9], None, False),  # ten repairs are asked for
+        ([10], [10], None, True),
+        ([0, 10], [0, 10], None, True),  # an episode without a judged repair is left out
+        ([0, 0], [0, 0], [20, 20], False),  # none was judged
     ],
 )
-def test_the_published_gate_averages_the_latest_episode_of_every_environment(judged, compliant, accepted):
-    assert Gate().accepts_latest(counts(judged, compliant)) == accepted
-    assert not Gate().accepts_latest(counts([0, 0], [0, 0], repairs=[20, 20]))
+def test_the_published_gate_averages_the_latest_episode_of_every_environment(judged, compliant, repairs, accepted):
+    assert Gate().accepts_latest(counts(judged, compliant, repairs=judged if repairs is None else repairs)) == accepted

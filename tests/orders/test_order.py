@@ -64,12 +64,6 @@ def test_kendall_distance_is_the_share_of_pairs_of_another_sign():
     assert a.pair_signs().tolist() == [1] * 10 and swapped.pair_signs().tolist() == [-1] + [1] * 9
 
 
-def test_the_five_types_partition_the_hosts():
-    assert [len(FIVE_TYPES.hosts(unit)) for unit in range(5)] == [5, 3, 1, 3, 1]
-    assert FIVE_TYPES.hosts(USER) == ("User0", "User1", "User2", "User3", "User4")
-    assert FIVE_TYPES.hosts(OP_SERVER) == ("Op_Server0",) and FIVE_TYPES.hosts(DEFENDER) == ("Defender",)
-
-
 def test_a_scheme_of_two_groups_from_toml(tmp_path):
     path = tmp_path / "units.toml"
     servers = ["Op_Server0", "Enterprise0", "Enterprise1", "Enterprise2"]
@@ -80,7 +74,10 @@ def test_a_scheme_of_two_groups_from_toml(tmp_path):
     assert UnitScheme.from_dict(scheme.as_dict()) == scheme
 
 
-def test_every_host_its_own_type_has_13_factorial_orders_and_169_bits():
+def test_five_types_partition_the_hosts_and_one_type_per_host_has_13_factorial_orders_and_169_bits():
+    assert [len(FIVE_TYPES.hosts(unit)) for unit in range(5)] == [5, 3, 1, 3, 1]
+    assert FIVE_TYPES.hosts(USER) == ("User0", "User1", "User2", "User3", "User4")
+    assert FIVE_TYPES.hosts(OP_SERVER) == ("Op_Server0",) and FIVE_TYPES.hosts(DEFENDER) == ("Defender",)
     scheme = UnitScheme.per_host()
     assert scheme.num_orders == math.factorial(13) and scheme.encoding_bits == 169
     last = Workflow.from_number(math.factorial(13) - 1, scheme)
