@@ -10,8 +10,7 @@ import fixfirst as ff
 from fixfirst.cli.entry import main
 from fixfirst.learner.league import League
 from fixfirst.reporter.run import Run
-from fixfirst.runs.matrix import rounds_of
-from fixfirst.runs.rows import MatrixRow
+from fixfirst.runs.rows import MatrixRow, league_rounds
 from fixfirst.settings.league import LeagueConfig
 
 SMALL = {"updates": 4, "life": 2, "live": 2, "lapsing": 1, "frozen": 1, "responses": 1, "response_episodes": 50, "envs": 5}
@@ -32,7 +31,7 @@ def row(number, attacker, kind, born, mean):
 
 def test_a_round_tells_known_attackers_from_fresh_responses():
     matrix = [row(2, "b_line", "script", 0, -12.0), row(2, "000", "response", 1, -40.0), row(2, "001", "live", 2, -30.0)]
-    (found,) = rounds_of([*matrix, row(2, "002", "response", 2, -70.0), row(2, "003", "response", 2, -50.0)])
+    (found,) = league_rounds([*matrix, row(2, "002", "response", 2, -70.0), row(2, "003", "response", 2, -50.0)])
     assert (found.scripts, found.attackers, found.known.mean, found.fresh.mean) == ({"b_line": -12.0}, 4, -40.0, -70.0)
     assert found.worst.attacker == "002"
     assert found.in_words() == "round 2, 9 updates: b_line -12.0, the worst of 4 attackers -40.0, a fresh one -70.0"

@@ -15,7 +15,7 @@ from fixfirst.learner.population import FrozenRed
 from fixfirst.policy import reds
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live
-from fixfirst.runs import csv_logs, layout, manifest, matrix, rows
+from fixfirst.runs import csv_logs, layout, manifest, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
@@ -88,7 +88,7 @@ def _train(league: League, run: driver.Driver, progress: live.ProgressLine, inte
         for row in step.closed:
             log.write(row)
         if step.closed and not quiet:
-            progress.say(matrix.rounds_of(step.closed)[-1].in_words())
+            progress.say(rows.league_rounds(step.closed)[-1].in_words())
         elif progress.due():
             worst = min(step.returns, key=step.returns.__getitem__)
             takes = f"{worst} takes {step.returns[worst]:.1f}"
@@ -134,5 +134,5 @@ def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:
     return {
         "evaluation": asdict(evaluation),
         "episodes": league.episodes,
-        "last_round": asdict(matrix.rounds_of(last)[-1]),
+        "last_round": asdict(rows.league_rounds(last)[-1]),
     }

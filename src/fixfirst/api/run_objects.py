@@ -10,7 +10,7 @@ from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
 from fixfirst.reporter.run import Run
-from fixfirst.runs import layout, manifest, matrix, rows
+from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher import study
@@ -216,7 +216,7 @@ class LeagueRun(_Written):
 
     folder: Path
     config: LeagueConfig
-    rounds: tuple[matrix.Round, ...]
+    rounds: tuple[rows.LeagueRound, ...]
 
     def __repr__(self) -> str:
         return f"LeagueRun({str(self.folder)!r}: {self.rounds[-1].in_words() if self.rounds else 'no round is over'})"
@@ -257,7 +257,7 @@ def load_training(folder: Path) -> TrainRun:
 def load_league(folder: Path) -> LeagueRun:
     """Return a league as an object; it may be running, finished or interrupted."""
     run = Run(folder)
-    return LeagueRun(folder, LeagueConfig(**run.config), tuple(matrix.rounds_of(run.matrix)))
+    return LeagueRun(folder, LeagueConfig(**run.config), tuple(rows.league_rounds(run.matrix)))
 
 
 @dataclass(frozen=True)

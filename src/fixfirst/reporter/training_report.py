@@ -10,7 +10,7 @@ from fixfirst.reporter import curves, figures, texts
 from fixfirst.reporter.document import Document, Section, describe_game, run_document
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import some
-from fixfirst.runs import matrix
+from fixfirst.runs.rows import LeagueRound, league_rounds
 from fixfirst.stats import across_seeds
 
 WORST, FRESH = "worst known attacker", "best fresh response"
@@ -142,7 +142,7 @@ def training_report(run: Run) -> Document:
 
 def league_report(run: Run) -> Document:
     """Build the report of a league."""
-    rounds = matrix.rounds_of(run.matrix)
+    rounds = league_rounds(run.matrix)
     last, worst = rounds[-1], rounds[-1].worst
     merits = [(plain(mean), f"return against {name}") for name, mean in last.scripts.items()]
     if worst is not None:
@@ -172,7 +172,7 @@ def league_report(run: Run) -> Document:
     )
 
 
-def _course(rounds: Sequence[matrix.Round]) -> Table:
+def _course(rounds: Sequence[LeagueRound]) -> Table:
     """Return a row per round."""
     rows = []
     for each in rounds:

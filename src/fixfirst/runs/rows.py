@@ -1,8 +1,10 @@
-"""The rows of a run's CSV files; what TensorBoard shows of them."""
+"""The rows of a run's CSV files; how a league stood after each round, and what TensorBoard shows of a training."""
 
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,49 @@ class MatrixRow(Row):
     born: int  # the round in which it was frozen; 0 for a script
     mean: float
     standard_error: float
+
+
+@dataclass(frozen=True)
+class LeagueRound:
+    """How the defender of a league stood after a round. All numbers are its returns; nearer 0 is better."""
+
+    round: int
+    updates: int
+    scripts: Mapping[str, float]
+    attackers: int  # that were frozen by then
+    known: MatrixRow | None  # the one of earlier rounds that takes most
+    fresh: MatrixRow | None  # of those that learned against the defender as it is: a lower bound of what can be taken
+
+    @property
+    def worst(self) -> MatrixRow | None:
+        """The attacker that takes most."""
+        return _worst(row for row in (self.known, self.fresh) if row is not None)
+
+    def in_words(self) -> str:
+        """Return it in one line."""
+        parts = [f"{name} {mean:.1f}" for name, mean in self.scripts.items()]
+        if self.known is not None:
+            parts.append(f"the worst of {self.attackers} attackers {self.known.mean:.1f}")
+        if self.fresh is not None:
+            parts.append(f"a fresh one {self.fresh.mean:.1f}")
+        return f"round {self.round}, {self.updates} updates: {', '.join(parts)}"
+
+
+def _worst(rows: Iterable[MatrixRow]) -> MatrixRow | None:
+    return min(rows, key=lambda row: row.mean, default=None)
+
+
+def league_rounds(matrix: Sequence[MatrixRow]) -> list[LeagueRound]:
+    """Return the rounds that a matrix holds, in their order."""
+    rounds = []
+    for number, group in groupby(matrix, key=lambda row: row.round):
+        rows = list(group)
+        learned = [row for row in rows if row.kind != AttackerKind.SCRIPT]
+        fresh = [row for row in learned if row.kind == AttackerKind.RESPONSE and row.born == number]
+        scripts = {row.attacker: row.mean for row in rows if row.kind == AttackerKind.SCRIPT}
+        known = _worst(row for row in learned if row not in fresh)
+        rounds.append(LeagueRound(number, rows[0].updates, scripts, len(learned), known, _worst(fresh)))
+    return rounds
 
 
 def _as(column: str, plot: str | None = None) -> Any:
