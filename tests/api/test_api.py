@@ -148,6 +148,11 @@ def test_watching_writes_a_page_and_what_a_run_hands_out_cannot_be_changed(run, 
         run.trials[0].return_mean = 0.0
 
 
+def begun(envs):
+    envs.reset(seed=0)
+    return envs
+
+
 def changed(**fields):
     return replace(ff.load_policy("champion"), **fields)
 
@@ -203,6 +208,22 @@ def unaligned(arrays):
         (lambda: ff.evaluate("champion", greedy=b""), "greedy must be true or false, got b''"),
         (lambda: ff.exploit("champion", train_episodes=49), "train_episodes must be a whole number, at least 50, got 49"),
         (lambda: ff.ActionSet.parse("all", np.zeros(3)), "the scenario of an action set is a Scenario, got array"),
+        (lambda: ff.load_red("champion"), "champion: holds a defender, not an attacker"),
+        (lambda: ff.load_red("nowhere"), "nowhere: holds no attacker"),
+        (lambda: ff.exploit("champion", starts=["champion"], quiet=True), "champion: holds a defender"),
+        (lambda: ff.exploit("champion", starts="scratch", quiet=True), "starts are scratch, last, or attackers by name"),
+        (lambda: ff.exploit("champion", starts=["noise"], picky=True, quiet=True), "noise: does not name its exploit"),
+        (lambda: ff.exploit("champion", backend="cyborg", quiet=True), "trained on the simulator"),
+        (lambda: ff.RedEnv("noise"), "noise is an attacker, not a defender"),
+        (lambda: ff.RedEnv("champion", scenario="tiny"), "trained on cage2"),
+        (lambda: ff.VecRedEnv("sleep", 2).step(np.zeros(2, int)), "call reset"),
+        (lambda: begun(ff.VecRedEnv("sleep", 2)).step(np.array([44, 0])), "action 44 is not in 0..43"),
+        (lambda: begun(ff.VecRedEnv("sleep", 2)).step(np.array([0.5, 0])), "actions must be 2 whole numbers"),
+        (lambda: ff.RedEnv("sleep", backend="cyborg"), "on the simulator, not on cyborg"),
+        (lambda: ff.rollout(ff.make_vec(2), "champion", 5), "call reset() first"),
+        (lambda: ff.rollout(begun(ff.make_vec(2)), "champion", 0), "steps must be a whole number, at least 1, got 0"),
+        (lambda: ff.rollout(begun(ff.make_vec(2)), "champion", 1, seed=-1), "seed must be in 0..2**63-1, got -1"),
+        (lambda: ff.rollout(begun(ff.make_vec(2)), "nowhere", 1), "is neither a file or run nor a baseline"),
         (lambda: ff.search_config(separate=np.zeros(3)), "--separate must be a plain value, got array"),
         (lambda: ff.evaluate("sleep", red_agent=[]), "red_agent must be one value or a list of them, got []"),
         (lambda: ff.export(changed(weights=weights(lambda a: a * np.nan)), "numpy", "x"), "values that are not finite"),

@@ -121,22 +121,6 @@ def test_a_league_that_begins_with_anothers_defender_meets_its_attackers(finishe
     assert again.best.spec == finished.best.spec and again.best.spec.memory.name == "counts"
 
 
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        ("train --preset guardian --memory full", "--memory does not go with --league"),
-        ("train --preset guardian --against champion", "--against does not go with --league"),
-        ("train --league --config nowhere.toml", "nowhere.toml: no such file"),
-        ("train --preset guardian --from nowhere", "'nowhere' is neither a file or run"),
-        ("search --preset guardian", "--preset guardian is a league: use `fixfirst train`"),
-        ("train --preset guard", "did you mean 'guardian'?"),
-    ],
-)
-def test_flags_that_do_not_fit_a_league_are_refused(command, says, capsys):
-    assert main(command.split()) == 2
-    assert says in capsys.readouterr().err
-
-
 def test_the_preset_is_the_league(tmp_path, monkeypatch):
     """The command says no more than `ff.train_league` with its defaults."""
     asked = {}

@@ -4,7 +4,6 @@ import warnings
 
 import gymnasium as gym
 import numpy as np
-import pytest
 from gymnasium.utils.env_checker import check_env
 from policies import FIRST_CHAMPION
 
@@ -69,26 +68,3 @@ def test_episodes_follow_from_the_seed_and_go_on_by_themselves():
         seen.append(np.array(words))
     np.testing.assert_array_equal(seen[0], seen[1])
     assert truncated.any() is np.False_ and (seen[0][5] == seen[0][0]).all()  # the fifth step begins the next episode
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: ff.RedEnv("noise"), "noise is an attacker, not a defender"),
-        (lambda: ff.RedEnv("champion", scenario="tiny"), "trained on cage2"),
-        (lambda: ff.VecRedEnv("sleep", 2).step(np.zeros(2, int)), "call reset"),
-        (lambda: begun().step(np.array([44, 0])), "action 44 is not in 0..43"),
-        (lambda: begun().step(np.array([0.5, 0])), "actions must be 2 whole numbers"),
-        (lambda: ff.RedEnv("sleep", backend="cyborg"), "on the simulator, not on cyborg"),
-    ],
-)
-def test_bad_input_of_red_is_one_line(call, says):
-    with pytest.raises(ff.FixfirstError) as raised:
-        call()
-    assert says in str(raised.value) and "\n" not in str(raised.value)
-
-
-def begun():
-    envs = ff.VecRedEnv("sleep", 2)
-    envs.reset(seed=0)
-    return envs
