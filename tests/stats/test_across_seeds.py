@@ -9,7 +9,7 @@ from fake_search import ORDERS, trial
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.reporter.texts import verdict_over_seeds
 from fixfirst.runs.rows import Status
-from fixfirst.stats.across_seeds import SeedResult, compare_seeds, rank_trials, spread_between_seeds
+from fixfirst.stats.across_seeds import RankedTrials, SeedResult, compare_seeds, spread_between_seeds
 
 A, B, C, D = ORDERS[:4]
 
@@ -20,7 +20,7 @@ def found(seed, *trials, red_agent="b_line"):
         replace(trial(number, mean), workflow=str(workflow), status=Status.ACCEPTED if mean else Status.NON_COMPLIANT)
         for number, (workflow, mean) in enumerate(trials)
     ]
-    return SeedResult(red_agent, seed, FIVE_TYPES, rows, rank_trials(rows, FIVE_TYPES, test_episodes=1000))
+    return SeedResult(red_agent, seed, FIVE_TYPES, rows, RankedTrials.of(rows, FIVE_TYPES, test_episodes=1000))
 
 
 def test_the_spread_between_seeds_is_pooled_over_orders():

@@ -20,9 +20,7 @@ def test_the_mean_of_two_values_and_its_t_interval():
 
 def test_the_difference_of_two_means_has_welchs_interval():
     """As SciPy's; of several looks, each is as much surer as Bonferroni asks for."""
-    gain = intervals.welch(
-        np.mean(FIRST) - np.mean(SECOND), [intervals.mean_variance(values) for values in (FIRST, SECOND)], [4, 5]
-    )
+    gain = intervals.welch_of(np.mean(FIRST) - np.mean(SECOND), (FIRST, SECOND))
     test = stats.ttest_ind(FIRST, SECOND, equal_var=False)
     for looks in (1, 3):
         ends = test.confidence_interval(1 - 0.05 / looks)

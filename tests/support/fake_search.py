@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from fixfirst.game.game_config import Game
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.stats.across_seeds import SeedResult, rank_trials, ranking_table
+from fixfirst.stats.across_seeds import RankedTrials, SeedResult, ranking_table
 
 ORDERS = list(all_workflows())
 
@@ -49,7 +49,7 @@ class FakeSearch:
 
     @property
     def standings(self):
-        return rank_trials(self.trials, self.scheme, 1000)
+        return RankedTrials.of(self.trials, self.scheme, 1000)
 
     def table(self):
         return ranking_table(self.standings, self.trials)

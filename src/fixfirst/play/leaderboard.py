@@ -70,8 +70,7 @@ class LeaderboardScore(tables.Tabular):
         }
         columns = tuple(evaluate(part, judging) for part in parts.values())
         sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
-        variances, counts = [intervals.mean_variance(each) for each in sums], [len(each) for each in sums]
-        total = intervals.welch(float(sum(each.mean() for each in sums)), variances, counts)
+        total = intervals.welch_of(float(sum(each.mean() for each in sums)), sums)
         return cls(columns, Total(total.mean, total.standard_error, total.low, total.high))
 
     @property

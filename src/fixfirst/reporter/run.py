@@ -19,7 +19,7 @@ from fixfirst.runs.layout import Kind, RunFiles
 from fixfirst.runs.manifest import read_config, read_manifest
 from fixfirst.runs.rows import ChoiceRow, MatrixRow, Outcome, SessionRow, Trial, UpdateRow, ValueRow
 from fixfirst.runs.sessions import is_locked
-from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
+from fixfirst.stats.across_seeds import RankedTrials, read_trials
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.evaluation import Evaluation
 from fixfirst.stats.network_facts import NetworkFacts
@@ -149,7 +149,7 @@ class Run:
     @_part(f"the ranking in {RunFiles.ledger}", None)
     def ranked_trials(self) -> RankedTrials | None:
         """Return how the accepted trials compare; None before there is one."""
-        return rank_trials(self.trials, self.scheme, int(self.config.get("test_episodes", ASSUMED_TEST_EPISODES)))
+        return RankedTrials.of(self.trials, self.scheme, int(self.config.get("test_episodes", ASSUMED_TEST_EPISODES)))
 
     @_part(RunFiles.rounds, ())
     def rounds(self) -> tuple[ValueRow, ...]:

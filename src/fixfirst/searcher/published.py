@@ -119,7 +119,7 @@ class PublishedSearch:
     @cached_property
     def standings(self) -> across_seeds.RankedTrials | None:
         """Accepted orders by return; None before there is one. Ranked anew after each trial."""
-        return across_seeds.rank_trials(self.trials, self.config.scheme, self.config.test_episodes)
+        return across_seeds.RankedTrials.of(self.trials, self.config.scheme, self.config.test_episodes)
 
     @property
     def is_done(self) -> bool:

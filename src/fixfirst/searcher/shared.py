@@ -53,9 +53,6 @@ class SharedSearch:
         self.config, self.folder = config, folder
         self.idle: tuple[str, ...] = ()  # unit types that red never holds, once that is known
         self.answer: Answer | None = None
-        self._forget_rounds()
-
-    def _forget_rounds(self) -> None:
         self.orders: list[Workflow] = []  # that were trained, in the order in which they were first chosen
         # [N, W] after each round: what every order so far earned in each training; NaN of those that were dropped.
         self._earned: list[np.ndarray] = []
@@ -65,7 +62,7 @@ class SharedSearch:
         self.answer = Answer.read(self.folder)
         ledger = list(csv_logs.read_rows(RunFiles(self.folder).rounds, rows.ValueRow))
         complete = max((row.round for row in ledger if row.last), default=0)
-        self._forget_rounds()
+        self.orders, self._earned = [], []
         self.add_rounds([row for row in ledger if row.round <= complete])
 
     def add_rounds(self, ledger: Sequence[rows.ValueRow]) -> None:

@@ -161,13 +161,11 @@ class Strategy:
             self._latest_gp = len(self.returns), OrderGP(*self._observations())
         return self._latest_gp[1].with_pending(np.array([workflow.order for workflow in self.pending]))
 
-    def _tries(self) -> Counter[_Units]:
-        """Return how often each order was told or is pending."""
+    def _tries(self) -> tuple[Counter[_Units], int]:
+        """Return how often each order was told or is pending, and how often the least tried one."""
         compliant = [workflow for workflow, _, _ in self.returns]
-        return Counter(workflow.order for workflow in (*compliant, *self.without_return, *self.pending))
-
-    def _fewest(self, tries: Counter[_Units]) -> int:
-        return min(tries.values()) if len(tries) == self.num_orders else 0
+        tries = Counter(workflow.order for workflow in (*compliant, *self.without_return, *self.pending))
+        return tries, min(tries.values()) if len(tries) == self.num_orders else 0
 
     def _beta(self) -> float:
         if self.config.beta_schedule:
@@ -178,14 +176,12 @@ class Strategy:
         return np.random.default_rng([self.config.seed, self.num_asked])
 
     def _lowest_number(self) -> _Units:
-        tries = self._tries()
-        fewest = self._fewest(tries)
+        tries, fewest = self._tries()
         return next(order for order in self._permutations() if tries[order] == fewest)
 
     def _random(self) -> _Units:
         """Return one of the least tried orders."""
-        tries = self._tries()
-        fewest = self._fewest(tries)
+        tries, fewest = self._tries()
         rng = self._rng()
         if self.num_orders <= MAX_SCORED:
             least = [order for order in self._permutations() if tries[order] == fewest]
@@ -211,8 +207,7 @@ class Strategy:
 
     def _open(self, orders: list[_Units], ranking: np.ndarray, std: np.ndarray) -> list[int]:
         """Return which of the ranked orders may be chosen now, best first."""
-        tries = self._tries()
-        fewest = self._fewest(tries)
+        tries, fewest = self._tries()
         pending = {workflow.order for workflow in self.pending}
         failures = Counter(workflow.order for workflow in self.without_return)
         allowed = [i for i in ranking if failures[orders[i]] <= fewest]

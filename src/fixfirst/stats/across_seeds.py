@@ -37,6 +37,24 @@ class RankedTrials:
     spread: float  # standard deviation between two trainings of one order, estimated
     best: Trial  # the highest return (ties: the first) of the ranking's first order
 
+    @classmethod
+    def of(cls, trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int) -> "RankedTrials | None":
+        """Rank accepted orders by return; None before there is one.
+
+        `best` is of the first order, not of all trials: an order that was lucky once and tried again is judged by all of
+        its trials.
+        """
+        rows = [trial for trial in trials if trial.accepted]
+        if not rows:
+            return None
+        workflows = [Workflow.parse(row.workflow, scheme) for row in rows]
+        means, ses = [row.earned for row in rows], [row.return_se or 0.0 for row in rows]
+        spread = training_spread(workflows, means, ses)
+        ranking = rank(workflows, means, np.hypot(ses, spread).tolist(), [test_episodes] * len(rows))
+        first = ranking.rows[0].workflow
+        of_first = [row for row, workflow in zip(rows, workflows, strict=True) if workflow == first]
+        return cls(ranking, spread, max(of_first, key=lambda row: row.earned))
+
 
 def ranking_table(
     found: RankedTrials | None, trials: Sequence[Trial], red_agent: Any = "", *, all_tried: bool = False
@@ -77,24 +95,6 @@ def read_trials(folder: Path) -> list[Trial]:
         if trial.id != number or (trial.accepted and trial.return_mean is None):
             raise errors.RunDirError(f"{RunFiles(folder).ledger}: line {number + 2} is not of trial {number}, or damaged")
     return trials
-
-
-def rank_trials(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int) -> RankedTrials | None:
-    """Accepted orders by return; None before there is one.
-
-    `best` is of the first order, not of all trials: an order that was lucky once and tried again is judged by all of its
-    trials.
-    """
-    rows = [trial for trial in trials if trial.accepted]
-    if not rows:
-        return None
-    workflows = [Workflow.parse(row.workflow, scheme) for row in rows]
-    means, ses = [row.earned for row in rows], [row.return_se or 0.0 for row in rows]
-    spread = training_spread(workflows, means, ses)
-    ranking = rank(workflows, means, np.hypot(ses, spread).tolist(), [test_episodes] * len(rows))
-    first = ranking.rows[0].workflow
-    of_first = [row for row, workflow in zip(rows, workflows, strict=True) if workflow == first]
-    return RankedTrials(ranking, spread, max(of_first, key=lambda row: row.earned))
 
 
 class SeedResult(NamedTuple):

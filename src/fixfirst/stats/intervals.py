@@ -82,6 +82,7 @@ def welch(mean: float, variances: Sequence[float], counts: Sequence[int]) -> Est
     return Estimate(mean, error, error**4 / weights if weights else sum(counts) - len(counts))
 
 
-def mean_variance(values: np.ndarray | Sequence[float]) -> float:
-    """Return the variance of the mean of at least two independent values."""
-    return float(np.var(values, ddof=1) / len(values))
+def welch_of(mean: float, samples: Sequence[np.ndarray | Sequence[float]]) -> Estimate:
+    """Estimate a sum or a difference of the means of independent samples, of at least two values each."""
+    variances = [float(np.var(values, ddof=1) / len(values)) for values in samples]
+    return welch(mean, variances, [len(values) for values in samples])

@@ -171,17 +171,12 @@ def price(
     """
     values = np.array([[result.mean for result in replicate] for replicate in results], np.float64)
     costs = np.array([[result.costs for result in replicate] for replicate in results], np.float64)
+    between = values.var(axis=0, ddof=1).mean() if len(values) > 1 else LONE_SPREAD**2
     return Prices(
         swaps=price_swaps(workflows, values, relevant, costs, sure=sure),
         orders=_orders(workflows, values, results, margin, seed, sure),
-        spread=spread_of(values),
+        spread=max(math.sqrt(between), LEAST_SPREAD),
     )
-
-
-def spread_of(values: np.ndarray) -> float:
-    """Between two trainings under one order, as a standard deviation."""
-    own = values.var(axis=0, ddof=1).mean() if len(values) > 1 else LONE_SPREAD**2
-    return max(math.sqrt(own), LEAST_SPREAD)
 
 
 def standard_errors(samples: np.ndarray, least: float = LEAST_SPREAD) -> tuple[np.ndarray, int]:

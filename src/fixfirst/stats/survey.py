@@ -362,8 +362,7 @@ def _splits(pair: Pair, attacker: str, worlds: Sequence[SearchedWorld]) -> list[
     splits = []
     for trait, at, more, fewer in sides:
         means = float(np.mean(more)), float(np.mean(fewer))
-        variances = [intervals.mean_variance(side) for side in (more, fewer)]
-        gap = intervals.welch(float(np.mean(more) - np.mean(fewer)), variances, [len(more), len(fewer)])
+        gap = intervals.welch_of(float(np.mean(more) - np.mean(fewer)), (more, fewer))
         low, high = gap.interval(len(sides))
         splits.append(Split(pair, attacker, trait, at, len(more), len(fewer), *means, low, high))
     return splits
