@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from answers import results
 
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher.shared import is_falling, worst_shortfall
 from fixfirst.stats import pricing
-from fixfirst.stats.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, OrderResult, standard_errors
+from fixfirst.stats.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, standard_errors
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())
 THREE = UnitScheme.from_dict({"a": HOSTS[0], "b": HOSTS[1], "c": [*HOSTS[2], *HOSTS[3], *HOSTS[4]]})
@@ -15,19 +16,8 @@ NAMES = [str(order) for order in ORDERS]
 RELEVANT = (0, 1, 2)
 
 
-def results(values, costs=None):
-    """[R][W] of these mean returns [R, W]; costs [R, W, parts]."""
-    costs = np.zeros((*np.shape(values), 0)) if costs is None else costs
-    facts = {"tail": 0, "violations": 0, "violations_high": 0, "compliance": 1, "contested": None, "prompts": ()}
-    facts |= {"restores": 0, "removes": 0}
-    return [
-        [OrderResult(name, mean, costs=tuple(parts), **facts) for name, mean, parts in zip(NAMES, *rows, strict=True)]
-        for rows in zip(np.asarray(values).tolist(), costs.tolist(), strict=True)
-    ]
-
-
 def price(values, *, seed=0, **options):
-    return pricing.price(ORDERS, results(values), RELEVANT, 0.5, seed, **options)
+    return pricing.price(ORDERS, results(ORDERS, values), RELEVANT, 0.5, seed, **options)
 
 
 def before(a, b):
@@ -87,7 +77,7 @@ def test_a_price_is_the_sum_of_its_parts():
     late = before(1, 0)
     parts = np.stack([3 * late, -0.5 * late, np.full(6, 0.3), 0 * late, 1.5 * late], axis=1)  # a, b, c, service, Restore
     each = np.stack([parts * (1 + 0.02 * number) for number in range(-1, 2)])
-    found = pricing.price(ORDERS, results(-14 - each.sum(axis=2), each), RELEVANT, 0.5, 0).swaps[0]
+    found = pricing.price(ORDERS, results(ORDERS, -14 - each.sum(axis=2), each), RELEVANT, 0.5, 0).swaps[0]
     assert (found.first, found.second, round(found.price, 9)) == ("a", "b", 4)
     assert {name: round(part.mean, 9) for name, part in found.parts.items()} == {"a": 3, "Restore": 1.5, "b": -0.5}
     assert all(part.low < part.mean < part.high for part in found.parts.values()) and found.parts["a"].low > 2.5

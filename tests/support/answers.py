@@ -1,5 +1,7 @@
 """Answers as searches give them, by hand."""
 
+import numpy as np
+
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.pricing import OrderResult, Swap
 
@@ -26,3 +28,14 @@ def an_answer(**changes):
         next_episodes=2_000_000,
     )  # fmt: skip
     return Answer(**facts | changes)
+
+
+def results(orders, values, costs=None):
+    """[R][W] what replicates earned under orders: mean returns [R, W]; costs [R, W, parts], else none."""
+    costs = np.zeros((*np.shape(values), 0)) if costs is None else costs
+    facts = {"tail": 0.0, "violations": 0.0, "violations_high": 0.0, "compliance": 1.0, "contested": None, "prompts": ()}
+    facts |= {"restores": 0.0, "removes": 0.0}
+    return [
+        [OrderResult(str(order), mean, costs=tuple(parts), **facts) for order, mean, parts in zip(orders, *row, strict=True)]
+        for row in zip(np.asarray(values).tolist(), costs.tolist(), strict=True)
+    ]

@@ -152,7 +152,7 @@ class League:
             start=start,
             born=born,
             mean=float(returns.mean()),
-            standard_error=intervals.standard_error(returns),
+            standard_error=intervals.estimate(returns).standard_error,
         )
 
     def _play_script(self, name: str) -> np.ndarray:

@@ -126,17 +126,17 @@ def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: Train
     """Measure what was earned under an order, and how it was kept. prompt: what the policy was told."""
     (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config)
     assert counts is not None
-    episodes, broken = len(returns), counts.judged - counts.compliant
-    rate, error = float(broken.mean()), intervals.standard_error(broken)
+    episodes, earned = len(returns), intervals.estimate(returns)
+    broken = intervals.estimate(counts.judged - counts.compliant)
     return OrderResult(
         workflow=str(order),
         prompts=(str(prompt),),
-        mean=float(returns.mean()),
-        standard_error=intervals.standard_error(returns),
+        mean=earned.mean,
+        standard_error=earned.standard_error,
         tail=float((returns < TAIL).mean()),
-        violations=rate,
-        violations_high=rate
-        + distributions.normal_quantile(distributions.CONFIDENCE) * error
+        violations=broken.mean,
+        violations_high=broken.mean
+        + distributions.normal_quantile(distributions.CONFIDENCE) * broken.standard_error
         + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
         compliance=_share(counts.compliant, counts.judged),
         contested=_share(counts.contested_compliant, counts.contested),

@@ -58,12 +58,7 @@ def two_sided(freedom: float, looks: int = 1) -> float:
 
 def estimate(values: np.ndarray | Sequence[float]) -> Estimate:
     """Estimate a mean from at least two independent values."""
-    return Estimate(float(np.mean(values)), standard_error(values), len(values) - 1)
-
-
-def standard_error(values: np.ndarray | Sequence[float]) -> float:
-    """Return the standard error of the mean of at least two independent values."""
-    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+    return Estimate(float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values))), len(values) - 1)
 
 
 def mean_interval(values: Sequence[float]) -> MeanInterval:
