@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fixfirst.base import arguments, errors, tables
 from fixfirst.policy.trained import Policy, load_policy
@@ -21,11 +21,13 @@ from fixfirst.settings.league import LeagueConfig
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import across_seeds
-from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.evaluation import Evaluation, Evaluations
 from fixfirst.stats.network_facts import NetworkFacts
 from fixfirst.stats.ranking import Ranking
+
+if TYPE_CHECKING:
+    from fixfirst.stats.agreement import Agreement
 
 
 class _Written(tables.Tabular):
@@ -189,8 +191,10 @@ class StudyRun(tables.Tabular):
         )
 
     @property
-    def agreement(self) -> Agreement:
+    def agreement(self) -> "Agreement":
         """What the finished searches say together: whether seeds agree, and which rule is good in every world."""
+        from fixfirst.stats.agreement import Agreement  # only several searches need it
+
         finished = [run for run in self.searches if run.finished_answer is not None]
         return Agreement.of(self.answers, [NetworkFacts.of(run.config.scheme) for run in finished])
 

@@ -8,7 +8,8 @@ from fixfirst.reporter import curves, texts
 from fixfirst.reporter.document import Document, Section, describe_game, glossary_sections
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import some
-from fixfirst.stats import across_seeds, agreement
+from fixfirst.stats import across_seeds
+from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.intervals import mean_interval
 
 # Those that name a group of runs first, and those whose values need no name beside them.
@@ -100,7 +101,7 @@ def comparison_report(runs: Sequence[Run], skipped: Sequence[str]) -> Document:
 def _verdict(runs: Sequence[Run], ranking: Table, seeds: Mapping[str, across_seeds.Comparison]) -> str:
     """Say of one world in a line the rule that its searches share, or what the best group earns."""
     if answers := [run.answer for run in runs if run.answer is not None]:
-        rule = agreement.Agreement.of(answers).rule
+        rule = Agreement.of(answers).rule
         return f"{rule[0].lower()}{rule[1:]}"
     for compared in seeds.values():
         shared = None if compared.ranking is None else texts.shared_rule(compared.ranking)

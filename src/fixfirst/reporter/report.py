@@ -8,11 +8,9 @@ from typing import Any, Literal, get_args
 
 from fixfirst.base import arguments, errors, files
 from fixfirst.reporter.answer_report import answer_report, running_report
-from fixfirst.reporter.comparison_report import comparison_report
 from fixfirst.reporter.document import Document
 from fixfirst.reporter.page import address, markdown, report_page
 from fixfirst.reporter.run import ASSUMED_TEST_EPISODES, Run
-from fixfirst.reporter.study_report import study_report
 from fixfirst.reporter.training_report import league_report, separate_report, training_report
 from fixfirst.runs import layout, rows
 from fixfirst.runs.layout import RunFiles
@@ -106,8 +104,12 @@ def report_document(folders: Sequence[Path], page_folder: Path | None = None) ->
     answered = [(run, run.answer) for run in shared if run.answer is not None]
     if len(folders) > 1 and answered and len(shared) == len(runs):
         notes = _notes(unreadable, [run for run in runs if run.answer is None])
+        from fixfirst.reporter.study_report import study_report  # only several runs need it
+
         return study_report(answered, notes, len(folders), page_folder)
     if len(folders) > 1:
+        from fixfirst.reporter.comparison_report import comparison_report
+
         return comparison_report([run for run in runs if run not in silent], _notes(unreadable, silent))
     (run,) = runs
     if run.answer is not None:

@@ -10,13 +10,14 @@ from fixfirst.base.tables import Table, plain
 from fixfirst.reporter.screen import Copied, Strong, show
 from fixfirst.reporter.texts import NOTHING_PASSED, some, verdict_in_words, verdict_over_seeds
 from fixfirst.runs.layout import RunFiles
-from fixfirst.stats import across_seeds, agreement
+from fixfirst.stats import across_seeds
 from fixfirst.stats.network_facts import NetworkFacts
 
 if TYPE_CHECKING:
     from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.search import Search
     from fixfirst.searcher.shared import SharedSearch
+    from fixfirst.stats.agreement import Agreement
 
 _MOST_ANSWERS = 12  # searches of a study whose tables are printed; of more, a line each
 _MOST_ROWS = 24  # of a table of orders
@@ -84,11 +85,13 @@ def _comparison_document(comparison: across_seeds.Comparison) -> dict[str, Any]:
     }
 
 
-def _together(searches: "Sequence[SharedSearch]") -> agreement.Agreement:
+def _together(searches: "Sequence[SharedSearch]") -> "Agreement":
     """Say what those that are finished find together."""
+    from fixfirst.stats.agreement import Agreement  # only several searches need it
+
     finished = [search for search in searches if search.answer is not None]
     answers = [search.answer for search in finished if search.answer is not None]
-    return agreement.Agreement.of(answers, [NetworkFacts.of(search.config.scheme) for search in finished])
+    return Agreement.of(answers, [NetworkFacts.of(search.config.scheme) for search in finished])
 
 
 def _answers(searches: "Sequence[SharedSearch]") -> _Parts:

@@ -14,7 +14,7 @@ from fixfirst.reporter.page import address
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import some
 from fixfirst.runs.layout import RunFiles
-from fixfirst.stats import agreement
+from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Answer
 from fixfirst.stats.survey import Survey
 
@@ -30,7 +30,7 @@ def study_report(
     """
     answers = [answer for _, answer in runs]
     networks = [run.network for run, _ in runs if run.network is not None]
-    together = agreement.Agreement.of(answers, networks if len(networks) == len(runs) else ())
+    together = Agreement.of(answers, networks if len(networks) == len(runs) else ())
     survey, is_large = together.survey, together.is_large
     sections = [] if survey is None else _rule_sections(survey)
     for number, world in enumerate(() if is_large else together.worlds, start=1):
