@@ -155,7 +155,7 @@ def test_with_all_145_actions_memory_misses_vsftpd_and_nothing_else(variant):
         decoys, remembered = envs.get_state()["decoys"][:, : len(HOSTS)], standing_ports(envs.memories)
         assert not (remembered & ~decoys).any()
         assert set(np.unique(decoys & ~remembered)) <= {0, vsftpd}
-        missed |= {HOSTS[h].os for h in np.nonzero(decoys & ~remembered)[1]}
+        missed |= {HOSTS[h].image.os for h in np.nonzero(decoys & ~remembered)[1]}
     assert missed == {LINUX}
 
 

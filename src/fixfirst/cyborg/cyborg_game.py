@@ -134,7 +134,7 @@ class CyborgGame:
 
     def ot_service(self) -> state.OTService:
         """Return the service on Op_Server0."""
-        if self.scenario.target is None or not self.scenario.hosts[self.scenario.target_id].runs_ot:
+        if not self.scenario.can_stop_service:
             return state.OTService.RUNNING
         server = self.truth.hosts[self.scenario.target]
         if not any(process.name == "OTService" for process in server.processes):

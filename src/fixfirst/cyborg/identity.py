@@ -24,7 +24,7 @@ Facts = Mapping[str, Any]
 def facts_of_variant(name: parts.VariantName) -> Facts:
     """Return what `facts_of_cyborg` must find in this variant."""
     variant, scenario = parts.VARIANTS[name], CAGE2.by_variant[name]
-    services = {name: scenario.hosts[scenario.host_ids[name]].services for name in ("Enterprise1", "User3")}
+    services = {name: scenario.hosts[scenario.host_ids[name]].image.services for name in ("Enterprise1", "User3")}
     return {
         "red's remembered ports accumulate": variant.scans_accumulate,
         "a restored smtp service is immune": variant.restore_patches_smtp,

@@ -59,7 +59,8 @@ class BaseWorld(AbstractContextManager["BaseWorld"]):
         outputs = output_arrays(self.scenario)
         if arrays is None:
             arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in outputs.items()}
-        check_arrays(arrays, n, outputs)
+        else:
+            check_arrays(arrays, n, outputs)
         self.observations = arrays["observations"]
         self.packed_obs = arrays["packed_obs"]  # [N], or [N, W]: the same, packed, bit i = observations[:, i]
         self.access = arrays["access"]  # [N, H] true red access: 0 none, 1 user, 2 root

@@ -62,7 +62,7 @@ def fields_of(
         "unit_types": unit_types,
         "start": start,
         "known": (Finding(start, subnet=True, name=True),),
-        "ot_cost": VALUES["High"] if target is not None and target.runs_ot else 0.0,
+        "ot_cost": VALUES["High"] if target is not None and target.image.runs_ot else 0.0,
         "green_hosts": tuple(name for name in number if name in parts.GREEN_NAMES),
     }
 

@@ -69,21 +69,9 @@ class Host:
     reached: bool = True  # blue's actions on it have an effect
 
     @property
-    def os(self) -> str:
-        return self.image.os
-
-    @property
-    def services(self) -> tuple[Service, ...]:
-        return self.image.services
-
-    @property
-    def runs_ot(self) -> bool:
-        return self.image.runs_ot
-
-    @property
     def ports(self) -> frozenset[int]:
         """The ports on which its services listen."""
-        return frozenset(port for service in self.services for port in service.ports)
+        return frozenset(port for service in self.image.services for port in service.ports)
 
 
 OPEN, CLOSED, GATED, FILTERED = "open", "closed", "gated", "filtered"
@@ -118,7 +106,7 @@ class ExploitKind:
 
     def meets(self, host: Host) -> int:
         """Return what it meets on the host's real services: NOTHING, a shell, a password guessed or not, or IMMUNE."""
-        for service in host.services:
+        for service in host.image.services:
             if self.port in service.ports and self.kind == service.kind:
                 if service.kind == "ssh":
                     guessed = GUESSED_ROOT_PASSWORD if service.root else GUESSED_PASSWORD
@@ -147,7 +135,7 @@ class Decoy:
 
     def fits(self, host: Host) -> bool:
         """Does it run on the host's operating system?"""
-        return self.os in (None, host.os)
+        return self.os in (None, host.image.os)
 
 
 class BlueAction(NamedTuple):

@@ -48,7 +48,6 @@ class RedArrays(NamedTuple):
     targets: np.ndarray  # [A] int64
     wishes: np.ndarray  # [A] int64
     hosts: int  # H
-    foothold: int
     target: int
     words: int  # of a row's bits
 
@@ -189,7 +188,6 @@ class RedSpec:
             targets=np.array([choice.target for choice in self.choices], np.int64),
             wishes=np.array([choice.wish for choice in self.choices], np.int64),
             hosts=scenario.num_hosts,
-            foothold=scenario.start_id,
             target=scenario.target_id,
             words=self.words,
         )
@@ -257,7 +255,7 @@ def beliefs_of(states: np.ndarray, hosts: int) -> np.ndarray:
 
 
 @inlined
-def read_red(env, starts, ports, pairs, hosts, foothold, target, words, owner, picky, rows, i):
+def read_red(env, starts, ports, pairs, hosts, target, words, owner, picky, rows, i):
     """Write what red reads, the choices that are masked, and whose row it is, into row i of rows [N, row words]."""
     for k in range(rows.shape[1]):
         rows[i, k] = uint64(0)
@@ -285,7 +283,7 @@ def read_red(env, starts, ports, pairs, hosts, foothold, target, words, owner, p
     for mark in range(len(SLEEPS)):
         put(rows, i, starts[BitGroup.SLEEPS] + mark, env.sleeps >= SLEEPS[mark])
     subnets = starts[BitGroup.KNOWN_HOSTS] - starts[BitGroup.KNOWN_SUBNETS]
-    mask_choices(env, scanned, pairs, hosts, foothold, target, subnets, picky, words, rows, i)
+    mask_choices(env, scanned, pairs, hosts, target, subnets, picky, words, rows, i)
     rows[i, rows.shape[1] - 1] |= uint64(owner) << uint64(64 - OWNER_BITS)
 
 
@@ -307,7 +305,7 @@ def read_last_turn(env, starts, rows, i):
 
 
 @inlined
-def mask_choices(env, scanned, pairs, hosts, foothold, target, subnets, picky, words, rows, i):
+def mask_choices(env, scanned, pairs, hosts, target, subnets, picky, words, rows, i):
     """Mask what red does not know enough for. Sleep is never masked."""
     everywhere, first, names = (1 << hosts) - 1, 64 * words, env.known_names
     open_to_attack = env.known_hosts & scanned
@@ -334,7 +332,7 @@ def _read_all(states, view, picky, rows):
     words = view.words
     for i in range(len(states)):
         env = states[i]
-        read_red(env, view.starts, view.ports, view.pairs, view.hosts, view.foothold, view.target, words, 0, picky, rows, i)
+        read_red(env, view.starts, view.ports, view.pairs, view.hosts, view.target, words, 0, picky, rows, i)
 
 
 @compiled

@@ -247,7 +247,7 @@ class Scenario:
     @property
     def can_stop_service(self) -> bool:
         """Whether its target runs the service that Impact stops."""
-        return self.target is not None and self.hosts[self.target_id].runs_ot
+        return self.target is not None and self.hosts[self.target_id].image.runs_ot
 
     @cached_property
     def actions(self) -> tuple[BlueAction, ...]:
@@ -290,17 +290,13 @@ class Scenario:
         """What the verb Misinform may place."""
         return parts.MADE_UP if "Misinform" in self.verbs else ()
 
-    def hosts_mask(self, *names: str) -> int:
-        """Return the set of these hosts as a bit mask: bit h is host h."""
-        return sum(1 << self.host_ids[name] for name in names)
-
     def ports_mask(self, *ports: int) -> int:
         """Return the set of these port numbers as a bit mask: bit p is the p-th of `ports`."""
         return sum(1 << self.ports.index(port) for port in set(ports))
 
     def name_mask(self, word: str) -> int:
-        """Return the set of all hosts whose name contains a word."""
-        return self.hosts_mask(*(name for name in self.host_names if word in name))
+        """Return the set of all hosts whose name contains a word, as a bit mask: bit h is host h."""
+        return sum(1 << number for number, name in enumerate(self.host_names) if word in name)
 
     @property
     def home(self) -> str:

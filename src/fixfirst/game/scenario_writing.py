@@ -56,7 +56,7 @@ def _agents_of(scenario: "Scenario") -> dict[str, Any]:
     ]
     listed = {host.name: _everything() for host in hosts if host.listed}
     blue = _agent(scenario, listed, scenario.verbs, REWARD, sessions, adversary="Red")
-    foothold = {"hostname": start.name, "name": "Foothold", "type": FOOTHOLD, "username": PRIVILEGED[start.os]}
+    foothold = {"hostname": start.name, "name": "Foothold", "type": FOOTHOLD, "username": PRIVILEGED[start.image.os]}
     known = {start.name: {"User info": "All"}} | {finding.host: _finding_of(finding) for finding in scenario.known}
     red = {"Red": _agent(scenario, known, RED_ACTIONS, "HybridImpactPwn", [foothold])}
     if green is None:

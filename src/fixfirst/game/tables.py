@@ -225,7 +225,7 @@ def _action(scenario: Scenario, verb: str, host: int) -> tuple[int, int, int, in
 
 def _network(scenario: Scenario) -> dict[str, object]:
     hosts, subnets = scenario.hosts, scenario.subnets
-    smtp = (h for h, host in enumerate(hosts) if any(service.kind == "smtp" for service in host.services))
+    smtp = (h for h, host in enumerate(hosts) if any(service.kind == "smtp" for service in host.image.services))
     return {
         "host_subnet": [host.subnet for host in hosts],
         "subnet_hosts": [_set(h for h, host in enumerate(hosts) if host.subnet == s) for s in range(len(subnets))],
@@ -268,7 +268,7 @@ def _red(scenario: Scenario) -> dict[str, object]:
         "reveals_subnets": subnets[1:],
         "reveals_ot": ot[1:],
         "target": target,
-        "target_runs_ot": target >= 0 and scenario.hosts[target].runs_ot,
+        "target_runs_ot": scenario.can_stop_service,
         "ot_tenths": round(10 * scenario.ot_cost),
         "detected_below": int(scenario.detection * 2.0**53),
         "users": _set(scenario.b_line_first),

@@ -118,7 +118,7 @@ def play_compiled(
         ports, pairs, gates, subnets = red.arrays.ports, red.arrays.pairs, red.arrays.gates, red.arrays.subnets
         verbs, targets, wishes = red.arrays.verbs, red.arrays.targets, red.arrays.wishes
         red_row_ids, red_choices = red.track.row_ids, red.track.choices
-        num_hosts, foothold, goal = red.arrays.hosts, red.arrays.foothold, red.arrays.target
+        num_hosts, goal = red.arrays.hosts, red.arrays.target
     for start in range(first, n, GROUP):
         stop = min(start + GROUP, n)
         more = (stop - start) * (steps + 1)
@@ -155,7 +155,7 @@ def play_compiled(
                     if learned:
                         mine = picky[owner]
                         red_view.read_red(
-                            env, red_starts, ports, pairs, num_hosts, foothold, goal, red_words, owner, mine, red_read, g
+                            env, red_starts, ports, pairs, num_hosts, goal, red_words, owner, mine, red_read, g
                         )
                         red_count = red_filled[0]
                         red_number = find_row(red_slots, red_rows, red_filled, red_read, g)

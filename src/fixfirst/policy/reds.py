@@ -222,9 +222,7 @@ def decide_compiled(states, chances, networks, view, scratch, table, row_ids, ch
             continue
         owner = env.red_agent - state.LEARNED
         picky, words = networks.picky[owner], view.words
-        red_view.read_red(
-            env, view.starts, view.ports, view.pairs, view.hosts, view.foothold, view.target, words, owner, picky, read, 0
-        )
+        red_view.read_red(env, view.starts, view.ports, view.pairs, view.hosts, view.target, words, owner, picky, read, 0)
         count = table.filled[0]
         number = find_row(table.slots, table.rows, table.filled, read, 0)
         if number == count:
