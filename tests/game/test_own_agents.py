@@ -1,6 +1,7 @@
 """Red agents of users: registered by name, compiled by themselves; where it matters what came first, in a new process."""
 
 import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -24,16 +25,26 @@ def scanner(env, chance):
     else:
         intends(env, Verb.SCAN, any_user(env, chance))
 """
-PLAY = """
+
+
+def turns(red_agent, steps=3):
+    """What red does in its first turns, and whether to a host of the user subnet."""
+    envs = ff.make_vec(1, red_agent=red_agent)
+    envs.reset(seed=0)
+    said = []
+    for _ in range(steps):
+        envs.step(np.zeros(1, int))
+        (state,) = envs.get_state()
+        said.append(f"{RedVerb(state['red_verb']).name} {9 <= state['red_target'] <= 12}")
+    return said
+
+
+PLAY = f"""
 import sys, numpy as np, fixfirst as ff
 from fixfirst.game.state import RedVerb
 
-envs = ff.make_vec(1, red_agent=sys.argv[1])
-envs.reset(seed=0)
-for _ in range(3):
-    envs.step(np.zeros(1, int))
-    (state,) = envs.get_state()
-    print(RedVerb(state["red_verb"]).name, 9 <= state["red_target"] <= 12)
+{inspect.getsource(turns)}
+print(*turns(sys.argv[1]), sep="\\n")
 """
 DECIDES = ["DISCOVER False", "SCAN True", "SCAN True"]
 
@@ -59,18 +70,6 @@ def mine(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(SCANNER)
     yield tmp_path / "mine.py"
     sys.modules.pop("mine", None)
-
-
-def turns(red_agent, steps=3):
-    """What red does in its first turns, and whether to a host of the user subnet: as PLAY prints it."""
-    envs = ff.make_vec(1, red_agent=red_agent)
-    envs.reset(seed=0)
-    said = []
-    for _ in range(steps):
-        envs.step(np.zeros(1, int))
-        (state,) = envs.get_state()
-        said.append(f"{RedVerb(state['red_verb']).name} {9 <= state['red_target'] <= 12}")
-    return said
 
 
 def test_an_agent_decides_whether_it_comes_before_the_rules_or_its_file_is_the_script(mine):

@@ -15,18 +15,8 @@ SPEC, PICKY = RedSpec(), RedSpec(picky=True)
 
 # All that red is told or did itself, or concluded from it. Everything else in the record is hidden from it.
 KNOWN = {"step", "remembered", "ot_known", "red_verb", "red_target", "red_success", "red_exploit", "red_met", "red_wish"}
-KNOWN |= {
-    "scan_answered",
-    "known_subnets",
-    "known_hosts",
-    "known_names",
-    "exploited",
-    "escalated",
-    "breached",
-    "lost",
-    "failed",
-}
-KNOWN |= {"failed_again", "resisted", "impact_reported", "sleeps", "red_agent"}
+KNOWN |= {"scan_answered", "known_subnets", "known_hosts", "known_names", "exploited", "escalated", "breached", "lost"}
+KNOWN |= {"failed", "failed_again", "resisted", "impact_reported", "sleeps", "red_agent"}
 HIDDEN = sorted(set(state_dtype(SMALL).names or ()) - KNOWN)
 
 
