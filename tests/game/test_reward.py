@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from approved import approve_refusals
 
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2
@@ -73,24 +74,14 @@ def test_one_reward_replaces_another(mine, tmp_path):
     assert (both.scenario.restore_cost, both.max_steps, both.scenario.num_hosts) == (2.5, 7, 30)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("hosts: {User9: 1}", "mine.yaml: hosts.User9 must be one of Defender, Enterprise0"),
-        ("hosts: {User1: -1}", "mine.yaml: hosts.User1 must be at least 0, got -1"),
-        ("restore: 0.55", "mine.yaml: restore must have at most one decimal, got 0.55"),
-        ("restore: .nan", "mine.yaml: restore must be a finite number, got nan"),
-        ("detection: 95", "mine.yaml: detection must be at most 1, got 95"),
-        ("steps: 0", "mine.yaml: steps must be at least 1, got 0"),
-        ("restor: 1", "mine.yaml: restor is not known, got 1; use hosts, service.*did you mean 'restore'"),
-        ("{}", r"mine.yaml: is empty"),
-        ("[1]", r"mine.yaml: must be a table"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place(text, said, mine):
-    mine.write_text(text)
-    with pytest.raises(ff.ScenarioError, match=said):
-        ff.Game(reward=mine)
+def test_what_is_wrong_is_said_with_its_place(mine, monkeypatch):
+    monkeypatch.chdir(mine.parent)
+
+    def refuse(text):
+        mine.write_text(text)
+        CAGE2.with_reward(mine.name)
+
+    approve_refusals("reward-refusals.txt", refuse)
 
 
 def test_a_service_that_nobody_runs_has_no_price_and_cyborg_has_no_such_reward(mine, tmp_path):

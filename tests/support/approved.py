@@ -6,6 +6,10 @@ FIXFIRST_APPROVE=1 pytest ... writes them anew; read the diff before it is commi
 import os
 from pathlib import Path
 
+import pytest
+
+import fixfirst as ff
+
 FOLDER = Path(__file__).parent.parent / "approved"
 
 
@@ -16,3 +20,14 @@ def approve(name, text):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
+
+
+def approve_refusals(name, refuse):
+    """Each line of an approved text is a mistake; below it, indented, stands what is said of it. refuse: makes a mistake."""
+    text = ""
+    for mistake in (line for line in (FOLDER / name).read_text(encoding="utf-8").splitlines() if line[:1] != " "):
+        with pytest.raises(ff.FixfirstError) as refused:
+            refuse(mistake)
+        assert "\n" not in str(refused.value)
+        text += f"{mistake}\n    {refused.value}\n"
+    approve(name, text)
