@@ -201,11 +201,11 @@ def _recorded_of(env, decision, mask, recorded):
 @inlined
 def _recorded_first_of(env, decision, mask, order):
     """Return the member of a non-empty set that comes first in the recorded order."""
-    found = -1
+    earliest = -1
     for member in order[::-1]:
         if member >= 0 and mask >> member & 1:
-            found = member
-    return _recorded_of(env, decision, mask, found)
+            earliest = member
+    return _recorded_of(env, decision, mask, earliest)
 
 
 @inlined

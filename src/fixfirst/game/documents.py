@@ -87,14 +87,14 @@ def as_table(model: type[AnyTable], value: Any, file: str, *path: str, **names: 
             near = errors.did_you_mean(first["input"], first["ctx"]["names"].split(", "))
         elif first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             near = f"; use {', '.join(model.keys())}{errors.did_you_mean(key, model.keys())}"
-        problem = arguments.first_problem(error, lambda place: ".".join((*path, *(key for key in place if key != "[key]"))))
+        problem = arguments.first_problem(error, lambda keys: ".".join((*path, *(key for key in keys if key != "[key]"))))
         raise errors.ScenarioError(f"{file}: {problem}{near}") from None
 
 
-def check(right: bool, place: str, why: str) -> None:
-    """Raise unless something is right. place: the file, and where in it."""
+def check(right: bool, where: str, why: str) -> None:
+    """Raise unless something is right. where: the file, and the keys to it."""
     if not right:
-        raise errors.ScenarioError(f"{place}: {why}")
+        raise errors.ScenarioError(f"{where}: {why}")
 
 
 def read_bytes(path: Path) -> bytes:

@@ -61,26 +61,26 @@ class ImageTable(Table):
     users: list[_User] = Field(alias="User Info")
     services: dict[Literal["OTService"], _RunningService] | None = Field(None, alias="Services")
 
-    def image(self, name: str, place: str) -> Image:
-        """Return the image that the table describes. place: the file, and where in it."""
+    def image(self, name: str, where: str) -> Image:
+        """Return the image that the table describes. where: the file, and the keys to it."""
         os = self.system.os.lower()
-        account = self._guessable_account(os, place)
+        account = self._guessable_account(os, where)
         services, ot_pids = [], []
         for number, process in enumerate(self.processes):
-            at = f"{place}.Processes.{number}"
+            at = f"{where}.Processes.{number}"
             if process.name == OT_SERVICE:
                 check(not process.connections, at, f"{OT_SERVICE} must have no ports, as in CybORG's OP_Server")
                 ot_pids.append(process.pid)
             elif process.connections:
                 services.append(self._service(process, os, account, at))
-        return Image(name, os, tuple(services), self._runs_ot(ot_pids, f"{place}.Services"))
+        return Image(name, os, tuple(services), self._runs_ot(ot_pids, f"{where}.Services"))
 
-    def _service(self, process: _Process, os: str, account: str | None, place: str) -> Service:
+    def _service(self, process: _Process, os: str, account: str | None, where: str) -> Service:
         """Return what a process that listens is to red."""
         ports = tuple(connection.local_port for connection in process.connections or ())
-        _check_account(process.username, os, f"{place}.Username")
+        _check_account(process.username, os, f"{where}.Username")
         word = process.type or process.name
-        check(word is not None, place, "has neither a Process Type nor a Process Name")
+        check(word is not None, where, "has neither a Process Type nor a Process Name")
         kind = _KINDS.get(str(word).lower())
         if kind is None:
             return Service(ports)
@@ -88,32 +88,32 @@ class ImageTable(Table):
             return Service(ports, kind, root=account == PRIVILEGED[os], accounts=account is not None)
         if kind == "smtp" and _SMTP_PORT in ports:
             right = str(process.version).lower() in _VERSIONS
-            check(right, f"{place}.Process Version", f"{process.version!r} is unknown; use {', '.join(_VERSIONS)}")
+            check(right, f"{where}.Process Version", f"{process.version!r} is unknown; use {', '.join(_VERSIONS)}")
         patched = os == parts.LINUX or "MS17_010" in self.system.patches
         immune = (kind == "web" and "rfi" not in (process.properties or ())) or (kind == "smb" and patched)
         return Service(ports, kind, root=process.username == PRIVILEGED[os], immune=immune)
 
-    def _guessable_account(self, os: str, place: str) -> str | None:
+    def _guessable_account(self, os: str, where: str) -> str | None:
         """Return the account whose password SSHBruteForce guesses: the first that is Bruteforceable."""
         for number, user in enumerate(self.users):
             if user.guessable:
-                _check_account(user.name, os, f"{place}.User Info.{number}.Username")
+                _check_account(user.name, os, f"{where}.User Info.{number}.Username")
                 return user.name
         return None
 
-    def _runs_ot(self, pids: list[Any], place: str) -> bool:
+    def _runs_ot(self, pids: list[Any], where: str) -> bool:
         """Return whether the OT service runs: as a process and as an active service of the same process id."""
         service = (self.services or {}).get("OTService")
         if service is None and not pids:
             return False
         right = service is not None and service.active is True and [service.pid] == pids
-        check(right, f"{place}.{OT_SERVICE}", "must be active and have the PID of the one process of this name")
+        check(right, f"{where}.{OT_SERVICE}", "must be active and have the PID of the one process of this name")
         return True
 
 
-def _check_account(user: str | None, os: str, place: str) -> None:
+def _check_account(user: str | None, os: str, where: str) -> None:
     right = user is not None and (user not in PRIVILEGED.values() or user == PRIVILEGED[os])
-    check(right, place, f"{user!r} is no account of {os}; use {PRIVILEGED[os]}")
+    check(right, where, f"{user!r} is no account of {os}; use {PRIVILEGED[os]}")
 
 
 def image_document(image: Image) -> dict[str, Any]:

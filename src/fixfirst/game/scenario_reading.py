@@ -1,7 +1,7 @@
 """Scenario files of CybORG: reading one into the fields of a `Scenario`.
 
 A file has three tables, `Agents`, `Hosts` and `Subnets`. What CybORG reads and what plays no part is in docs/scenarios.md;
-what cannot be played exactly is refused, with the place. Keys that play no part are accepted; those that look like slips are
+what cannot be played exactly is refused, with its place. Keys that play no part are accepted; those that look like slips are
 noted (`Scenario.remarks`). Own images can come in a fourth table, `Images`, which CybORG ignores.
 """
 
@@ -21,7 +21,6 @@ from fixfirst.game.parts import Finding, Host, Image, Subnet
 VALUES = {"None": 0.0, "Low": 0.1, "Medium": 1.0, "High": 10.0}
 RED_ACTIONS: tuple[str, ...] = ("Sleep", "DiscoverRemoteSystems", "DiscoverNetworkServices", "ExploitRemoteService")
 RED_ACTIONS += ("PrivilegeEscalate", "Impact")
-REWARD = "HybridAvailabilityConfidentiality"
 SERVER, CLIENT, FOOTHOLD, GREEN = "VelociraptorServer", "VelociraptorClient", "RedAbstractSession", "green_session"
 _MOST_PORTS = 63 - len(parts.EXPLOITS)  # with those of exploits as many as a signed word has bits
 _REACH: dict[str, Literal["open", "gated", "closed"]] = {"all": "open", "None": "gated", "closed": "closed"}
@@ -101,13 +100,13 @@ class _Agent(Table):
     knows: _Knowledge = Field(_Knowledge(), alias="INT")
     actions: list[str] = Field([])
     sessions: list[_Session] = Field([], alias="starting_sessions")
-    reward: str | None = Field(None, alias="reward_calculator_type")
-    adversary: str | None = None
     wrappers: list[Any] | None = Field(None, max_length=0)
 
 
 class _Blue(_Agent):
     actions: list[Annotated[str, one_of("verbs")]] = Field(min_length=1)
+    reward: Literal["HybridAvailabilityConfidentiality"] = Field(alias="reward_calculator_type")
+    adversary: Literal["Red"]
 
 
 class _Agents(Table, extra="forbid"):
@@ -153,8 +152,8 @@ class _Reader:
         names = {host: table.image for host, table in self.tables.hosts.items()}
         self.images = {host: own[name] if name in own else images[name] for host, name in names.items()}
 
-    def check(self, right: bool, place: str, why: str) -> None:
-        check(right, f"{self.file}: {place}", why)
+    def check(self, right: bool, where: str, why: str) -> None:
+        check(right, f"{self.file}: {where}", why)
 
     def fields(self) -> dict[str, Any]:
         tables, blue, green = self.tables, self.tables.agents.blue, self.tables.agents.green
@@ -195,13 +194,13 @@ class _Reader:
             "remarks": tuple(self.remarks),
         }
 
-    def _findings(self, findings: Mapping[str, _Known], place: str) -> tuple[Finding, ...]:
+    def _findings(self, findings: Mapping[str, _Known], where: str) -> tuple[Finding, ...]:
         """Return what a table `info`, or `INT.Hosts` of Red, tells, in the order of hosts."""
         learned = {}
         for host, table in findings.items():
             ot_service = "services" in table.model_fields_set
             why = f"the image {self.images[host].name} of {host} does not run {OT_SERVICE}; use OP_Server"
-            self.check(self.images[host].runs_ot or not ot_service, f"{place}.{host}.Services", why)
+            self.check(self.images[host].runs_ot or not ot_service, f"{where}.{host}.Services", why)
             named = "system" in table.model_fields_set
             finding = Finding(host, table.interfaces is not None, table.interfaces == "All", named, ot_service)
             if finding != Finding(host, address=False):
@@ -234,14 +233,14 @@ class _Reader:
 
     def _subnet(self, name: str, source: str) -> Subnet:
         """Return a subnet with how red gets into it from its own, `source`."""
-        table, place = self.tables.subnets[name], f"Subnets.{name}.NACLs"
+        table, where = self.tables.subnets[name], f"Subnets.{name}.NACLs"
         for other in (rule for rule in table.rules if rule not in ("all", *self.tables.subnets)):
             near = errors.did_you_mean(other, ("all", *self.tables.subnets))
-            self.remarks.append(f"{place}.{other} plays no part: there is no such subnet{near}")
+            self.remarks.append(f"{where}.{other} plays no part: there is no such subnet{near}")
         key = source if source in table.rules else "all"
         inward = table.rules[key].inward if key in table.rules else "closed"
         stops = f"None stops CybORG under 'all'; put the rule under {source}, where red starts"
-        self.check((key, inward) != ("all", "None"), f"{place}.all.in", stops)
+        self.check((key, inward) != ("all", "None"), f"{where}.all.in", stops)
         if isinstance(inward, list):
             return Subnet(name, tuple(table.hosts), "filtered", _merged(inward))
         return Subnet(name, tuple(table.hosts), _REACH[inward])
@@ -255,37 +254,35 @@ class _Reader:
 
     def _blue(self, agent: _Agent) -> tuple[set[str], set[str]]:
         """Return the hosts that are watched, and those that are reached."""
-        for key, value, right in (("reward_calculator_type", agent.reward, REWARD), ("adversary", agent.adversary, "Red")):
-            self.check(value == right, f"Agents.Blue.{key}", f"{value!r} must be {right}")
         for host, known in agent.knows.hosts.items():
             seen = known.interfaces == "All" and "system" in known.model_fields_set
             self.check(seen, f"Agents.Blue.INT.Hosts.{host}", "must have Interfaces: All and System info: All")
-        place, servers = "Agents.Blue.starting_sessions", [s for s in agent.sessions if s.parent is None]
+        where, clients = "Agents.Blue.starting_sessions", [s for s in agent.sessions if s.parent is not None]
+        servers = [
+            s for s in agent.sessions if s.parent is None and s.type == SERVER and "NetworkConnections" in s.artifacts
+        ]
+        are_its = all((client.type, client.parent) == (CLIENT, server.name) for client in clients for server in servers)
         right = f"must be one {SERVER} without a parent, with NetworkConnections among its artifacts, and {CLIENT}s of it"
-        self.check(len(servers) == 1, place, right)
-        (server,) = servers
-        clients = [session for session in agent.sessions if session is not server]
-        self.check(server.type == SERVER and "NetworkConnections" in server.artifacts, place, right)
-        self.check(all((client.type, client.parent) == (CLIENT, server.name) for client in clients), place, right)
+        self.check(len(servers) == 1 == len(agent.sessions) - len(clients) and are_its, where, right)
         for session in agent.sessions:
             listed = f"has a session on {session.hostname}, which is not in Agents.Blue.INT.Hosts; list it there"
-            self.check(session.hostname in agent.knows.hosts, place, listed)
+            self.check(session.hostname in agent.knows.hosts, where, listed)
         for verb in agent.actions:
             self.check(agent.actions.count(verb) == 1, "Agents.Blue.actions", f"has {verb} twice")
         clash = {"DecoySmss", "DecoySvchost"} & set(agent.actions)
         why = f"has Misinform and {', '.join(clash)}; what a port pretends to be would depend on which came"
         self.check(not clash or "Misinform" not in agent.actions, "Agents.Blue.actions", why)
         watched = {client.hostname for client in clients}
-        return watched, watched | {server.hostname}
+        return watched, watched | {servers[0].hostname}
 
     def _red(self, agent: _Agent) -> tuple[str, tuple[Finding, ...]]:
         """Return where red starts and what it knows."""
-        place = "Agents.Red.starting_sessions"
-        self.check(len(agent.sessions) == 1, place, f"has {len(agent.sessions)} sessions; red has exactly one")
+        where = "Agents.Red.starting_sessions"
+        self.check(len(agent.sessions) == 1, where, f"has {len(agent.sessions)} sessions; red has exactly one")
         (session,) = agent.sessions
         start, os = session.hostname, self.images[session.hostname].os
         right = f"must be of type {FOOTHOLD} and username {PRIVILEGED[os]}: {start} runs {os.capitalize()}"
-        self.check((session.type, session.username) == (FOOTHOLD, PRIVILEGED[os]), f"{place}.0", right)
+        self.check((session.type, session.username) == (FOOTHOLD, PRIVILEGED[os]), f"{where}.0", right)
         self.check(start in agent.knows.hosts, "Agents.Red.INT.Hosts", f"lacks {start}, where red starts")
         missing = [verb for verb in RED_ACTIONS if verb not in agent.actions]
         self.check(not missing, "Agents.Red.actions", f"lacks {', '.join(missing)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fixfirst.game import parts, reward as rewards
 from fixfirst.game.images import OT_SERVICE, PRIVILEGED, image_document
 from fixfirst.game.parts import Finding
-from fixfirst.game.scenario_reading import CLIENT, FOOTHOLD, GREEN, RED_ACTIONS, REWARD, SERVER, VALUES, subnet_size
+from fixfirst.game.scenario_reading import CLIENT, FOOTHOLD, GREEN, RED_ACTIONS, SERVER, VALUES, subnet_size
 
 if TYPE_CHECKING:
     from fixfirst.game.scenario import Scenario
@@ -55,7 +55,7 @@ def _agents_of(scenario: "Scenario") -> dict[str, Any]:
         for name in (host.name for host in hosts if host.watched)
     ]
     listed = {host.name: _everything() for host in hosts if host.listed}
-    blue = _agent(scenario, listed, scenario.verbs, REWARD, sessions, adversary="Red")
+    blue = _agent(scenario, listed, scenario.verbs, "HybridAvailabilityConfidentiality", sessions, adversary="Red")
     foothold = {"hostname": start.name, "name": "Foothold", "type": FOOTHOLD, "username": PRIVILEGED[start.image.os]}
     known = {start.name: {"User info": "All"}} | {finding.host: _finding_of(finding) for finding in scenario.known}
     red = {"Red": _agent(scenario, known, RED_ACTIONS, "HybridImpactPwn", [foothold])}
