@@ -95,32 +95,6 @@ def ended():
     return env
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: ff.make_vec(2).step(np.zeros(2, int)), "before reset"),
-        (lambda: ff.make_vec(2).get_state(), "before reset"),
-        (lambda: ff.make_vec(2).set_state(None), "before reset"),
-        (lambda: ff.Cage2().step(0), "before reset"),
-        (lambda: ff.Cage2(render_mode="ansi").render(), "before reset"),
-        (lambda: ended().step(0), "ended"),
-        (lambda: ended().render(), "needs a render_mode"),
-        (lambda: ff.Cage2(render_mode="human"), "render_mode 'human' is not supported; use rgb_array or ansi"),
-        (lambda: begun().reset(seed=-1), "got -1"),
-        (lambda: begun().reset(seed=2**64), "0..2**64-1"),
-        (lambda: begun().reset(seed=[1, 2]), "2 seeds given for 3"),
-        (lambda: begun().reset(seed="x"), "whole number, got 'x'"),
-        *(
-            (lambda mask=mask: begun().reset(options={"reset_mask": mask}), "reset_mask must be")
-            for mask in (np.ones(2, bool), np.ones(3, int), [True, False], [[1], [1, 2]])
-        ),
-        (lambda: begun().reset(options="x"), "options"),
-    ],
-)
-def test_what_an_environment_is_not_ready_for_is_said(call, says):
-    refuse(call, says)
-
-
 def test_states_of_the_wrong_kind_are_refused_and_nothing_moves():
     envs = begun()
     before = envs.get_state()
@@ -187,6 +161,23 @@ MACROS, ACT1 = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1")
 @pytest.mark.parametrize(
     ("call", "says"),
     [
+        (lambda: ff.make_vec(2).step(np.zeros(2, int)), "before reset"),
+        (lambda: ff.make_vec(2).get_state(), "before reset"),
+        (lambda: ff.make_vec(2).set_state(None), "before reset"),
+        (lambda: ff.Cage2().step(0), "before reset"),
+        (lambda: ff.Cage2(render_mode="ansi").render(), "before reset"),
+        (lambda: ended().step(0), "ended"),
+        (lambda: ended().render(), "needs a render_mode"),
+        (lambda: ff.Cage2(render_mode="human"), "render_mode 'human' is not supported; use rgb_array or ansi"),
+        (lambda: begun().reset(seed=-1), "got -1"),
+        (lambda: begun().reset(seed=2**64), "0..2**64-1"),
+        (lambda: begun().reset(seed=[1, 2]), "2 seeds given for 3"),
+        (lambda: begun().reset(seed="x"), "whole number, got 'x'"),
+        *(
+            (lambda mask=mask: begun().reset(options={"reset_mask": mask}), "reset_mask must be")
+            for mask in (np.ones(2, bool), np.ones(3, int), [True, False], [[1], [1, 2]])
+        ),
+        (lambda: begun().reset(options="x"), "options"),
         (lambda: ff.UnitScheme(("a", "b"), (0, 1, *11 * (7,))), "host_unit must hold unit ids of 0..1"),
         (lambda: ff.UnitScheme(5, 5), "names must be a tuple of strings, got 5"),
         (lambda: ff.UnitScheme.per_host().hosts("User0"), "unit must be a whole number, at least 0, got 'User0'"),
@@ -213,5 +204,5 @@ MACROS, ACT1 = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1")
         (lambda: ff.load_policy("champion").assign(None, -1), "num_envs must be a whole number, at least 0, got -1"),
     ],
 )
-def test_a_value_or_a_question_that_makes_no_sense(call, says):
+def test_a_value_or_a_call_that_makes_no_sense(call, says):
     refuse(call, says)
