@@ -8,7 +8,7 @@ import numpy as np
 from fixfirst.base import errors
 from fixfirst.base.tables import INTERVAL, Column, Table, interval, plain
 from fixfirst.reporter import curves, figures, texts
-from fixfirst.reporter.document import Document, Section, describe_game, describe_world, pairs_table, run_document
+from fixfirst.reporter.document import PAIR, Document, Section, describe_game, describe_world, run_document
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import some
 from fixfirst.stats.answer import Answer
@@ -128,7 +128,7 @@ def how_section(answers: Sequence[Answer]) -> Section:
     ]
     if not of_each and answers[0].dropped:
         facts.insert(2, ("why the others were dropped", answers[0].trainings))
-    return Section("How it was measured", (texts.HOW,), tables=(pairs_table("In numbers", facts),))
+    return Section("How it was measured", (texts.HOW,), tables=(Table(PAIR, tuple(facts), title="In numbers"),))
 
 
 def _span(values: Sequence[float]) -> str:
@@ -146,7 +146,7 @@ def running_report(run: Run) -> Document:
     if names := prices.columns[1:]:
         listed = ", ".join(f"{name} {plain(price)}" for name, price in zip(names, prices.rows[-1][1:], strict=True))
         answer.append(f"Prices so far, in points an episode: {listed}. They may still fall.")
-    table = pairs_table(f"{some(len(best), 'order')} tried", best, ("order", "return so far"))
+    table = Table(("order", "return so far"), tuple(best), title=f"{some(len(best), 'order')} tried")
     drawn = (curves.swap_prices(prices, "rounds"),) if names else ()
     merits = ((str(len(rounds)), "rounds are complete"), (plain(best[0][1]), "return so far under the best order"))
     return run_document(

@@ -18,6 +18,8 @@ from fixfirst.reporter.texts import AGAIN
 from fixfirst.runs import layout
 from fixfirst.runs.layout import RunFiles
 
+PAIR = ("what", "value")  # columns of a table of facts
+
 
 @dataclass(frozen=True)
 class Section:
@@ -52,18 +54,13 @@ class Document:
         return tuple(figure for section in self.sections for figure in section.figures)
 
 
-def pairs_table(title: str, pairs: Sequence[tuple[str, Any]], columns: tuple[str, str] = ("what", "value")) -> Table:
-    """Build a table of names and values."""
-    return Table(columns, tuple(pairs), title=title)
-
-
 def run_document(
     run: Run, *, sections: Sequence[Section], glossary: Sequence[tuple[str, str]] = (), **parts: Any
 ) -> Document:
     """Build the report of one run: `sections`, its settings, the glossary. parts: the rest of a `Document`."""
     return Document(
         title=f"fixfirst: {run.name}",
-        missing=run.missing,
+        missing=tuple(run.missing),
         sections=(*sections, _settings_section(run), *glossary_sections(glossary)),
         replays=_replays(run),
         running=run.is_running,
@@ -73,7 +70,7 @@ def run_document(
 
 def glossary_sections(entries: Sequence[tuple[str, str]]) -> list[Section]:
     """Build the section that explains every term, if there are any."""
-    table = pairs_table("Every quantity shown", entries, ("term", "meaning"))
+    table = Table(("term", "meaning"), tuple(entries), title="Every quantity shown")
     return [Section("Glossary", tables=(table,))] if entries else []
 
 
@@ -124,7 +121,7 @@ def _settings_section(run: Run) -> Section:
     return Section(
         "Settings, and how to do it again",
         (AGAIN,) if command else (),
-        tables=(pairs_table("Origin", origin), pairs_table("Settings", settings)),
+        tables=(Table(PAIR, tuple(origin), title="Origin"), Table(PAIR, tuple(settings), title="Settings")),
         command=command,
     )
 

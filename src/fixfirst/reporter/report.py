@@ -152,14 +152,14 @@ def read_run(folder: Path) -> Run:
         raise errors.RunDirError(f"{run.folder}: there is nothing to report, {nothing}{why}")
     _ = run.config, run.choices, run.result, run.policy_sha256  # damage is told, whether or not they are shown
     if run.is_running:
-        run.note("The run goes on; these are its results so far.", first=True)
+        run.missing.insert(0, "The run goes on; these are its results so far.")
     elif run.status == rows.Outcome.INTERRUPTED:
-        advice = f"Go on with: {errors.command('resume', folder)}"
-        run.note(f"The run did not end; these are its results so far. {advice}", first=True)
+        advice = errors.printable(f"Go on with: {errors.command('resume', folder)}")
+        run.missing.insert(0, f"The run did not end; these are its results so far. {advice}")
     absent.append((run.is_running or run.sessions, RunFiles.runtime, _NO_RUNTIME))
     for part, file, text in absent:
         if not part and not any(file in problem for problem in run.missing):
-            run.note(f"{file} {text}")
+            run.missing.append(f"{file} {text}")
     return run
 
 

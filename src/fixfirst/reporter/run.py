@@ -61,7 +61,7 @@ def _part(file: str, otherwise: Any) -> Callable[[Callable[["Run"], T]], cached_
                 problem = problem if str(run.folder) in problem else f"{run.folder / file}: {problem}"
                 if not run.lenient:
                     raise errors.RunDirError(problem) from e
-                run.note(problem[:300])
+                run.missing.append(errors.printable(problem[:300]))
                 return otherwise
 
         return cached_property(read_part)
@@ -77,19 +77,10 @@ class Run:
 
     def __init__(self, folder: Path, *, lenient: bool = False):
         self.folder, self.files, self.lenient = folder, RunFiles(folder), lenient
-        self._missing: list[str] = []
+        self.missing: list[str] = []  # what is not there, or cannot be believed, a line each
         self.manifest: dict[str, Any] = read_manifest(folder)
         self.kind = Kind(self.manifest["kind"])
         self.name = errors.printable(folder.resolve().name)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What is not there, or cannot be believed, a line each."""
-        return tuple(self._missing)
-
-    def note(self, text: str, *, first: bool = False) -> None:
-        """Add a line to `missing`."""
-        self._missing.insert(0 if first else len(self._missing), errors.printable(text))
 
     @property
     def is_search(self) -> bool:

@@ -9,7 +9,7 @@ from fixfirst.base.tables import INTERVAL, Column, Link, Table
 from fixfirst.reporter import figures, texts
 from fixfirst.reporter.answer_report import how_section
 from fixfirst.reporter.comparison_report import differing_settings
-from fixfirst.reporter.document import Document, Section, glossary_sections, pairs_table
+from fixfirst.reporter.document import PAIR, Document, Section, glossary_sections
 from fixfirst.reporter.page import address
 from fixfirst.reporter.run import Run
 from fixfirst.reporter.texts import some
@@ -72,7 +72,7 @@ def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
     return Section(
         "Settings, and how to do it again",
         (texts.AGAIN,) if command else (),
-        tables=(pairs_table("Settings of all searches", common),),
+        tables=(Table(PAIR, tuple(common), title="Settings of all searches"),),
         command=command,
     )
 
