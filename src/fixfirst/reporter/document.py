@@ -100,7 +100,6 @@ def _replays(run: Run) -> dict[str, tuple[str, Path | None]]:
 
 def _settings_section(run: Run) -> Section:
     """Say where a run came from, and how to do it again."""
-    recorded = {key: value if isinstance(value, dict) else {} for key, value in run.manifest.items()}
 
     def written(value: Any) -> str:
         many = isinstance(value, list) and len(value) > 1  # a CPU has a hundred features
@@ -111,13 +110,13 @@ def _settings_section(run: Run) -> Section:
         ("state", run.status),
         ("created", str(run.manifest.get("created", "-"))),
         ("seed", str(run.seed)),
-        *((f"version of {key}", str(value)) for key, value in recorded.get("versions", {}).items()),
-        *((f"machine: {key}", written(value)) for key, value in recorded.get("machine", {}).items()),
+        *((f"version of {key}", str(value)) for key, value in run.manifest.get("versions", {}).items()),
+        *((f"machine: {key}", written(value)) for key, value in run.manifest.get("machine", {}).items()),
         ("command", str(run.manifest.get("command", "-"))),
         *((f"{name}, sha256", digest) for name, digest in run.hashes),
     ]
     settings = [(key, value) for key, value in run.result_settings.items() if key != "kind"]
-    command = _again(run, recorded.get("options", {}))
+    command = _again(run, run.manifest.get("options", {}))
     return Section(
         "Settings, and how to do it again",
         (AGAIN,) if command else (),

@@ -80,12 +80,11 @@ def _rows(scenario: Scenario) -> list[tuple[str, ...]]:
     order = sorted(range(len(scenario.subnets)), key=lambda s: (s != first, s == last, s))
     fitting = _LETTERS_IN_A_ROW // (max(map(len, scenario.host_names)) + 2)  # names of neighbours must not overlap
     most = _FEW_IN_A_ROW if scenario.num_hosts <= _SMALL_MAP else max(_FEW_IN_A_ROW, min(_MOST_IN_A_ROW, fitting))
-    return [row for subnet in order for row in _even_rows(scenario.subnets[subnet].hosts, most)]
-
-
-def _even_rows(hosts: Sequence[str], most: int) -> list[tuple[str, ...]]:
-    count = -(-len(hosts) // most)
-    return [tuple(hosts[a:b]) for a, b in pairwise(len(hosts) * k // count for k in range(count + 1))]
+    rows = []
+    for hosts in (scenario.subnets[subnet].hosts for subnet in order):
+        count = -(-len(hosts) // most)
+        rows += [tuple(hosts[a:b]) for a, b in pairwise(len(hosts) * k // count for k in range(count + 1))]
+    return rows
 
 
 def frames(world: BaseWorld, *, as_text: bool) -> tuple[np.ndarray, ...] | tuple[str, ...]:

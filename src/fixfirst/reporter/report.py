@@ -34,16 +34,15 @@ class WrittenReport:
 def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
     """Return the run directories: each argument, or, where it has runs as children, all of those."""
     runs: list[Path] = []
+
+    def counted(folder: Path) -> list[tuple[int, str]]:  # network 2 comes before network 10
+        return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", folder.name)]
+
     for folder in arguments:
         if not folder.is_dir():
             raise errors.RunDirError(f"{folder}: no such folder")
-        runs += sorted(layout.find_runs(folder, depth=1), key=_natural) or [folder]
+        runs += sorted(layout.find_runs(folder, depth=1), key=counted) or [folder]
     return list(dict.fromkeys(runs))
-
-
-def _natural(folder: Path) -> list[tuple[int, str]]:
-    """Return what sorts names as people count: network 2 before network 10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", folder.name)]
 
 
 def report(
