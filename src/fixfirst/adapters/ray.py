@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from fixfirst.base import jobs
+from fixfirst.adapters.remote_jobs import RemoteScheduler
+from fixfirst.base import errors, jobs
 from fixfirst.base.errors import ConfigError, WorkerError
 
 POLL_S = 0.1  # how often the driver looks for what jobs tell, and for an interrupt
@@ -99,16 +100,16 @@ class RayScheduler:
     def _end(self, ref: Any) -> jobs.Finished:
         key, _ = attempt = self._running.pop(ref)
         self._begun.discard(attempt)
-        errors = self._ray.exceptions
+        failures = self._ray.exceptions
         try:
             outcome = self._ray.get(ref)
-        except (errors.NodeDiedError, errors.ObjectLostError):
+        except (failures.NodeDiedError, failures.ObjectLostError):
             return jobs.Finished(key, died="its node is lost", node_lost=True)
-        except errors.OutOfMemoryError:
+        except failures.OutOfMemoryError:
             return jobs.Finished(key, died="its node ran out of memory")
-        except errors.WorkerCrashedError:
+        except failures.WorkerCrashedError:
             return jobs.Finished(key, died="killed, or crashed")
-        except errors.RayError as e:
+        except failures.RayError as e:
             raise WorkerError(f"a Ray task failed ({_first_line(e)})") from e
         return jobs.Finished.of(key, outcome)
 
@@ -158,6 +159,14 @@ def _make_token() -> bool:
         return False
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # with which Ray itself sets RAY_AUTH_MODE to token
     return True
+
+
+def join_cluster(address: str, *, quiet: bool, **options: Any) -> RemoteScheduler:
+    """Return a scheduler on a cluster, whose jobs travel with their files. Unless quiet, a line says who else reaches it."""
+    scheduler = RemoteScheduler(RayScheduler(address, **options))
+    if not quiet:
+        errors.note(who_reaches(address))
+    return scheduler
 
 
 def who_reaches(address: str) -> str:

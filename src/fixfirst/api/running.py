@@ -262,13 +262,10 @@ def _make_scheduler(
     # Worlds of other backends have processes of their own: unless asked for, there are no workers beside them.
     plain = all(config.training.game.backend == "simulator" for config in configs)
     if execution.executor == "ray":
-        from fixfirst.adapters import ray, remote_jobs  # an extra
+        from fixfirst.adapters import ray  # an extra
 
         cpus, address = execution.cpus_per_trial or (1 if plain else 0), execution.ray_address or "local"
-        cluster = ray.RayScheduler(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt)
-        if not quiet:
-            errors.note(ray.who_reaches(address))
-        return remote_jobs.RemoteScheduler(cluster)
+        return ray.join_cluster(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt, quiet=quiet)
     at_a_time = sum(config.side_by_side for config in configs)
     workers = execution.workers or (min(jobs.available_cores(), at_a_time) if plain else 1)
     return jobs.local_scheduler(workers, interrupt, own_processes=execution.executor == "process")

@@ -3,9 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from functools import wraps
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -114,14 +112,6 @@ def as_array(what: str, value: object, wrong: type[FixfirstError] = WorldError) 
         return np.asarray(value)
     except ValueError as e:
         raise wrong(f"{what} must be an array, got {value!r} ({e})") from None
-
-
-def needs_torch(module: str, asked: str) -> ModuleType:
-    """Return a module that needs PyTorch, an extra that takes seconds to import. asked: by what, for the error."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as e:
-        raise ConfigError(f"{asked} needs PyTorch, which is not installed: pip install 'fixfirst[torch]'") from e
 
 
 # ---------------------------------------------------------------- settings

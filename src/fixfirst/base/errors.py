@@ -1,20 +1,4 @@
-"""Everything fixfirst raises on purpose.
-
-FixfirstError
-├── ConfigError         settings that contradict each other or make no sense
-├── WorkflowError       an order of unit types, or a grouping of hosts, that makes no sense
-├── ScenarioError       a scenario file, or what it describes, that cannot be played exactly
-├── WorldError          a simulated network that cannot be built or stepped as asked
-│   ├── ActionError     actions of the wrong shape, type or range
-│   └── ResetNeeded     a step where a reset must come first
-├── SearchError         a search that cannot be set up, or is told something impossible
-├── ConformanceError    a recording that cannot be read
-├── CyborgError         CybORG is not there, or not as we know it
-├── WorkerError         a worker process failed, died or hangs
-├── RunDirError         a run directory that cannot be used, or is used by somebody else
-└── PolicyError         a policy or checkpoint file that is missing, damaged or of another kind
-
-Interrupted             (a KeyboardInterrupt) Ctrl-C, at a point from which `resume` goes on
+"""Everything fixfirst raises on purpose: kinds of FixfirstError, and Interrupted.
 
 A message says what came, what is wrong and what is right, in one printable line. The command line prints it and exits with 2
 (130 if interrupted); a traceback is a bug.

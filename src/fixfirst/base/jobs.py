@@ -7,7 +7,6 @@ A *scheduler* runs jobs: in this process, in worker processes (spawned, never fo
 a Ray cluster (`adapters/ray.py`). The result does not depend on it.
 """
 
-import math
 import os
 import signal
 import sys
@@ -184,16 +183,14 @@ class ProcessScheduler:
             self._busy.append(worker)
             worker.begin(*self._jobs.popleft())
 
-    def wait(self, on_progress: OnProgress, timeout_s: float = math.inf) -> Finished | None:
-        """See `Scheduler`; None also if no job has ended within the time."""
-        until = time.monotonic() + timeout_s
+    def wait(self, on_progress: OnProgress) -> Finished | None:
         while self._busy:
             if self._interrupt:
                 self.cancel()
             if self._save_until is not None and time.monotonic() > self._save_until:
                 break
             by_connection = {worker.connection: worker for worker in self._busy}
-            for ready in wait(list(by_connection), timeout=min(POLL_S, timeout_s)):
+            for ready in wait(list(by_connection), timeout=POLL_S):
                 worker = by_connection[ready]  # type: ignore[index]
                 try:
                     kind, content = worker.connection.recv()
@@ -207,8 +204,6 @@ class ProcessScheduler:
                 self._idle.append(worker)
                 self._hand_out()
                 return Finished.of(key, (kind, content))
-            if time.monotonic() >= until:
-                break
         return None
 
     def _lost(self, worker: "_JobProcess") -> Finished:

@@ -195,11 +195,8 @@ def _html_cell(text: str, values: tuple[Any, ...], mark: str) -> str:
     first, text = values[0], html.escape(typeset(text))
     if isinstance(first, Link):
         text = f'<a href="{html.escape(first.address)}">{text}</a>'
-    return f'<td{mark} data-value="{first}">{text}</td>' if _is_number(first) else f"<td{mark}>{text}</td>"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(first, int | float) and not isinstance(first, bool)
+    return f'<td{mark} data-value="{first}">{text}</td>' if is_number else f"<td{mark}>{text}</td>"
 
 
 def _joined(value: Any) -> Any:

@@ -192,7 +192,12 @@ class Policy:
 
     def to_torch(self) -> Any:
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
-        torch = arguments.needs_torch("torch", "to_torch()")
+        try:
+            import torch  # an extra that takes seconds to import
+        except ModuleNotFoundError as e:
+            raise errors.ConfigError(
+                "to_torch() needs PyTorch, which is not installed: pip install 'fixfirst[torch]'"
+            ) from e
         net = torch.nn.ModuleDict()
         for part in ("actor", "critic"):
             layers = []
