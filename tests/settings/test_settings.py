@@ -13,26 +13,18 @@ from fixfirst.settings.presets import PRESETS
 from fixfirst.settings.search import SearchConfig, search_config
 from fixfirst.settings.training import TrainConfig, make_config
 
+SIZES = {"sequential": (1, 1, 4), "hybrid": (1, 5, 4), "parallel-25": (25, 25, 4), "parallel-100": (100, 100, 4)}
 
-@pytest.mark.parametrize(
-    ("preset", "sizes"),
-    [
-        ("sequential", (1, 1, 4)),
-        ("hybrid", (1, 5, 4)),
-        ("parallel-25", (25, 25, 4)),
-        ("parallel-100", (100, 100, 4)),
-        ("original", (1, 200, 6)),
-    ],
-)
+
+@pytest.mark.parametrize(("preset", "sizes"), (SIZES | {"original": (1, 200, 6)}).items())
 def test_the_published_presets(preset, sizes):
     """Full batches of whole episodes, normalised Monte-Carlo returns, learning rate 0.002, betas (0.9, 0.99)."""
     config = make_config(preset)
-    ppo = config.ppo
-    assert (ppo.num_envs, ppo.episodes_per_update, ppo.epochs) == sizes
-    assert (ppo.returns, ppo.reward_scale, ppo.lr_schedule, ppo.adam_betas) == ("monte_carlo", 1.0, "constant", (0.9, 0.99))
-    assert (ppo.learning_rate, ppo.clip_coef, ppo.gamma) == (0.002, 0.2, 0.99)
-    assert (ppo.ent_coef, ppo.vf_coef, ppo.max_grad_norm) == (0.01, 0.5, 0.5)
-    assert (config.keep, config.gate_rule, config.initial_logit_scale) == ("delta", "latest", 1)
+    assert (config.ppo.num_envs, config.episodes_per_update, config.epochs) == sizes
+    usual = {"returns": "monte_carlo", "reward_scale": 1.0, "lr_schedule": "constant", "adam_betas": (0.9, 0.99)}
+    usual |= {"learning_rate": 0.002, "clip_coef": 0.2, "gamma": 0.99, "ent_coef": 0.01, "vf_coef": 0.5}
+    usual |= {"max_grad_norm": 0.5, "keep": "delta", "gate_rule": "latest", "initial_logit_scale": 1}
+    assert {name: getattr(config, name) for name in usual} == usual
 
 
 def test_original_knows_no_order_remembers_scans_and_learns_from_20000_steps():

@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 from policies import FIRST_CHAMPION
+from searches import one_line
 
 import fixfirst as ff
 from fixfirst.cli import main
@@ -94,8 +95,7 @@ def test_a_wrong_file_flag_or_variable_is_one_line_and_leaves_nothing(
     if not arguments:
         monkeypatch.setenv("FIXFIRST_SEED", "lucky")
     assert main(["train", "--out", "run", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("fixfirst: ") and error.count("\n") == 1 and says in error, error
+    one_line(capsys, says)
     assert not (tmp_path / "run").exists()
 
 

@@ -51,7 +51,7 @@ class NamedSettings(arguments.Settings):
         for name, value in values.items():
             if isinstance(value, np.ndarray | np.void):  # which cannot even be compared with what a setting may be
                 raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
-        return _without_old_names(manifest.flat_settings(values), values)
+        return _by_current_names(values)
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:
@@ -131,7 +131,7 @@ def _number(text: str) -> str:
 
 def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
     """Return settings by flat name. source: where they come from, for messages."""
-    flat = _without_old_names(manifest.flat_settings(settings), settings, source)
+    flat = _by_current_names(settings, source)
     for name in flat:
         if name not in model.model_fields:
             every = f"; known are {', '.join(sorted(model.model_fields))}"
@@ -141,8 +141,9 @@ def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "")
     return flat
 
 
-def _without_old_names(flat: Mapping[str, Any], given: Mapping[str, Any], source: str = "") -> dict[str, Any]:
+def _by_current_names(given: Mapping[str, Any], source: str = "") -> dict[str, Any]:
     """Return flat settings without those that are gone; a line for these, and one for all that were given by old names."""
+    flat = manifest.flat_settings(given)
     renamed = [f"{flag(old)} is {flag(now)}" for old, now in manifest.RENAMED.items() if old in given]
     if renamed:
         errors.note(f"{source}some settings have other names now: {', '.join(renamed)}")
