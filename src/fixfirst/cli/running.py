@@ -206,10 +206,11 @@ def resume_command(
 def _tell(run: "run_objects.AnyRun", as_json: bool, report: bool = False) -> None:
     """Print the result of a run, and what to do next. report: it has a page that is to be named."""
     from fixfirst.api import run_objects
-    from fixfirst.cli.evaluate import print_evaluations
     from fixfirst.reporter import results
 
     if isinstance(run, run_objects.TrainRun):
+        from fixfirst.cli.evaluate import print_evaluations  # and all that evaluates
+
         assert run.evaluation is not None  # it is finished
         if as_json:
             return print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})

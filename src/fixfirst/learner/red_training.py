@@ -27,9 +27,9 @@ from fixfirst.settings.ppo import PPOConfig
 
 _MOST_ROWS = 150_000  # answers that a defender's table keeps from update to update: some 100 MB
 _REFINE_BUDGET = 2  # the best goes on for so many times the episodes of a start, in these ways:
-_REFINEMENTS = (  # name, factor on the logits (one that is sure of what it does finds nothing else), how it learns
-    ("longer", 0.25, RED_PPO),
-    ("refined", 1.0, RED_PPO.model_copy(update={"ent_coef": 0.01})),  # a plan of many steps does not survive the first way
+_REFINEMENTS = (  # name, factor on the logits (one that is sure of what it does finds nothing else), entropy bonus
+    ("longer", 0.25, RED_PPO.ent_coef),
+    ("refined", 1.0, 0.01),  # a plan of many steps does not survive the first way
 )
 _JUDGE_EPISODES = 300  # on which starts are compared
 
@@ -155,8 +155,9 @@ def best_response(
     attempts: list[Attempt] = []
     behind = 0
 
-    def attempt(name: str, start: Weights | None, budget: int, ppo: PPOConfig = RED_PPO) -> None:
+    def attempt(name: str, start: Weights | None, budget: int, ent_coef: float = RED_PPO.ent_coef) -> None:
         nonlocal behind
+        ppo = RED_PPO.model_copy(update={"ent_coef": ent_coef})
         number = seeds.stream_seed(seed, "red", len(attempts))
         training = RedTraining([opponent], game, spec, episodes=budget, seed=number, start=start, ppo=ppo)
         while not training.done and not (interrupt and attempts):
@@ -175,10 +176,10 @@ def best_response(
     for name, start in starts.items():
         if not interrupt or not attempts:
             attempt(name, start, episodes)
-    for how, factor, ppo in _REFINEMENTS[:refinements]:
+    for how, factor, ent_coef in _REFINEMENTS[:refinements]:
         best = min(attempts, key=lambda each: each.mean)
         if not interrupt:
-            attempt(f"{best.start}, {how}", scale_logits(best.weights, factor), _REFINE_BUDGET * episodes, ppo)
+            attempt(f"{best.start}, {how}", scale_logits(best.weights, factor), _REFINE_BUDGET * episodes, ent_coef)
     return sorted(attempts, key=lambda each: each.mean)
 
 
