@@ -39,7 +39,7 @@ def bench_command(
     import gymnasium as gym  # doctor need not wait for it
 
     from fixfirst.adapters.envs import VecCage2
-    from fixfirst.cyborg.cyborg_game import CyborgGame
+    from fixfirst.cyborg.cyborg_game import open_games
 
     played = game_config.scenario_named(scenario)
     if played.target is None:
@@ -54,11 +54,9 @@ def bench_command(
         env = gym.make("fixfirst/Cage2-v0", red_agent=red, scenario=played)
         rates["gym.make"] = _rate(partial(env.reset, seed=0), env.step, played)
         if folder is not None:
-            plain = checkout.load_cyborg(folder)
-            with checkout.scenario_file(plain, played) as file:
-                other = CyborgGame(plain, scenario=played, file=file)
-                begin = partial(other.reset, state.RedAgent[red.upper()], [0, 0, 0])
-                rates["CybORG"] = _rate(begin, other.env.step, played)
+            (other,) = open_games(folder, played)
+            begin = partial(other.reset, state.RedAgent[red.upper()], [0, 0, 0])
+            rates["CybORG"] = _rate(begin, other.env.step, played)
     if as_json:
         machine = {"python": platform.python_version(), "numpy": np.__version__, "processor": platform.processor()}
         print_json({"scenario": played.name, "machine": machine, "steps_per_s": speeds})

@@ -12,9 +12,8 @@ import importlib.util
 import io
 import os
 import sys
-import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 from fixfirst.base import arguments, errors
 from fixfirst.game import parts
 from fixfirst.game.images import ImageFolder
-from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.game.scenario import Scenario
 from fixfirst.game.state import RedAgent
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
@@ -70,19 +69,6 @@ class Cyborg:
     def module(self, name: str) -> Any:
         """Return a module of CybORG by its name below the package."""
         return importlib.import_module(f"CybORG.{name}")
-
-
-@contextlib.contextmanager
-def scenario_file(cyborg: Cyborg, scenario: Scenario) -> Iterator[str]:
-    """Yield a file of the scenario for CybORG, there while it is read: its own Scenario2, or one that is written."""
-    if scenario == CAGE2:
-        yield cyborg.scenario
-        return
-    check_images(cyborg.folder, scenario)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "scenario.yaml")
-        file.write_text(scenario.to_yaml())
-        yield str(file)
 
 
 def check_images(folder: Path, scenario: Scenario) -> None:

@@ -6,6 +6,7 @@ process's own back: games live in processes that do nothing else.
 """
 
 import random
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.random.mtrand import set_bit_generator
 
 from fixfirst.base import errors
-from fixfirst.cyborg.checkout import Cyborg
+from fixfirst.cyborg.checkout import Cyborg, check_images, load_cyborg
 from fixfirst.game import state
 from fixfirst.game.scenario import CAGE2, Scenario
 
@@ -151,3 +152,14 @@ class CyborgGame:
     def host_id(self, host_or_address: Any) -> int:
         """Return our number of a host that CybORG gives by name or address."""
         return self.scenario.host_ids[self.truth.ip_addresses.get(host_or_address, host_or_address)]
+
+
+def open_games(folder: Path, scenario: Scenario, count: int = 1, *, green: bool = False) -> list[CyborgGame]:
+    """Return games of the CybORG in a folder: of its own Scenario2, or of another scenario, which is written down for it."""
+    cyborg, file = load_cyborg(folder), None
+    with tempfile.TemporaryDirectory() as written:
+        if scenario != CAGE2:
+            check_images(folder, scenario)
+            file = Path(written, "scenario.yaml")
+            file.write_text(scenario.to_yaml())
+        return [CyborgGame(cyborg, green=green, scenario=scenario, file=file) for _ in range(count)]

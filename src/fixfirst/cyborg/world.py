@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.cyborg.checkout import find_cyborg, load_cyborg, scenario_file
-from fixfirst.cyborg.cyborg_game import CyborgGame
+from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
+from fixfirst.cyborg.cyborg_game import open_games
 from fixfirst.cyborg.identity import variant_of
 from fixfirst.cyborg.learned_red import LearnedRed
 from fixfirst.game import rules, state
@@ -31,20 +31,16 @@ class CyborgWorld(BaseWorld):
     """CybORG from `folder` (see `find_cyborg`). The game's variant, if it has one, must be what that CybORG is."""
 
     def __init__(self, game: Game, num_envs: int, *, folder: Path, **options: Any):
-        cyborg = load_cyborg(folder)
-        found = variant_of(cyborg)
-        if game.variant not in (None, found):
-            raise errors.CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
-        super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
+        variant = variant_of(load_cyborg(folder))
+        if game.variant not in (None, variant):
+            raise errors.CyborgError(f"CybORG in {folder} is the variant {variant}, not {game.variant}")
+        super().__init__(game.model_copy(update={"variant": variant}), num_envs, **options)
         learned = [reds.load_red(name, self.scenario) for name in game.learned]
         self._learned = [LearnedRed.named(red) for red in learned]
         scripts = self._red_odds[:, : state.LEARNED if learned else None]
         if (scripts[:, state.RedAgent.SLEEP] < scripts[:, -1]).any():
             raise errors.CyborgError("CybORG has neither late red agents nor your own; play them on the simulator")
-        with scenario_file(cyborg, self.scenario) as file:
-            self._games = [
-                CyborgGame(cyborg, green=game.green, scenario=self.scenario, file=file) for _ in range(self.num_envs)
-            ]
+        self._games = open_games(folder, self.scenario, self.num_envs, green=game.green)
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
