@@ -122,15 +122,8 @@ def take_step(vector, gradient, moment1, moment2, step, settings):
     adam(vector, gradient, moment1, moment2, step, settings)
 
 
-@njit
-def raised(base, exponent):
-    return power(base, exponent)
-
-
-def settings():
-    """Of Adam alone."""
-    rest = np.float32(0)
-    return PPONumbers(1, rest, rest, rest, np.float32(1e9), learning_rate=0.1, beta1=0.9, beta2=0.99, parts=1, split=0)
+NONE = np.float32(0)
+ADAM = PPONumbers(1, NONE, NONE, NONE, np.float32(1e9), learning_rate=0.1, beta1=0.9, beta2=0.99, parts=1, split=0)
 
 
 def test_adam_takes_pytorchs_steps():
@@ -141,7 +134,7 @@ def test_adam_takes_pytorchs_steps():
     theirs = torch.optim.Adam([parameter], lr=0.1, betas=(0.9, 0.99))
     for step in range(1, 101):
         gradient = (rng.normal(size=50) * 10.0 ** rng.integers(-6, 3)).astype(np.float32)
-        take_step(vector, gradient, *moments, step, settings())
+        take_step(vector, gradient, *moments, step, ADAM)
         parameter.grad = torch.from_numpy(gradient)
         theirs.step()
     assert np.allclose(vector, parameter.detach().numpy(), rtol=1e-4, atol=1e-5)
@@ -150,12 +143,13 @@ def test_adam_takes_pytorchs_steps():
 def test_moments_that_fade_away_end_at_zero_and_not_as_subnormal_numbers():
     vector, moments = np.zeros(1, np.float32), np.ones((2, 1), np.float32)
     for step in range(1, 20_000):
-        take_step(vector, np.zeros(1, np.float32), *moments, step, settings())
+        take_step(vector, np.zeros(1, np.float32), *moments, step, ADAM)
         assert all(m == 0 or abs(m) > 1e-31 for m in moments.ravel())
     assert not moments.any()
 
 
 def test_powers_by_squaring():
+    raised = njit(lambda base, exponent: power(base, exponent))
     assert raised(0.9, 0) == 1 and raised(0.5, 10) == 2**-10 and raised(0.99, 12345) == pytest.approx(0.99**12345, rel=1e-12)
 
 

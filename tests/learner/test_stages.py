@@ -6,6 +6,7 @@ import shutil
 import signal
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, pairwise
 from multiprocessing import active_children
 
 import numpy as np
@@ -66,9 +67,9 @@ def train(folder, settings, stop=None, workers=1):
 
 
 def results(folder):
-    """What is in each entrant's result.json, by number."""
+    """The candidates in each entrant's result.json, by number."""
     count = len(list((folder / "entrants").iterdir()))
-    return [json.loads((folder / "entrants" / str(n) / "result.json").read_text()) for n in range(count)]
+    return [json.loads((folder / "entrants" / str(n) / "result.json").read_text())["candidates"] for n in range(count)]
 
 
 def written(folder):
@@ -108,7 +109,7 @@ def test_the_better_start_goes_on(tmp_path):
     _, trained = train(tmp_path, TOURNAMENT)
     assert trained.episodes == 200
     assert trained.spec.opening == trained.spec.action_set.numbers(["Decoy User2"] * 2)
-    means = [result["candidates"][0][0] for result in results(tmp_path)[:2]]
+    means = [candidates[0][0] for candidates in results(tmp_path)[:2]]
     stages, entrants = stages_of(config(**TOURNAMENT)), tmp_path / "entrants"
     by_hand = Training(config(**TOURNAMENT), entrant=Entrant(stages[1], 2, (), 4, 40))
     by_hand.load_parent(read_checkpoint(entrants / str(int(np.argmax(means)))))
@@ -121,23 +122,19 @@ def test_the_better_start_goes_on(tmp_path):
 
 def test_the_best_of_the_ends_is_kept(sought):
     folder, training = sought
-    *earlier, first, second = results(folder)
-    best = max(first, second, key=lambda end: end["candidates"][0][0])
+    *earlier, [first], [second] = results(folder)
+    mean, opening = max(first, second, key=lambda end: end[0])
     assert len(earlier) == 3 + 2 + 2 + 3 and training.stage.begin == StageKind.OPENING
-    assert training.entrant.number == (10 if best is first else 11)
-    assert list(training.spec.opening) == best["candidates"][0][1]
-    assert training.evaluate("opening", 10_000).mean == best["candidates"][0][0]  # it is that policy which is evaluated
+    assert training.entrant.number == (10 if mean == first[0] else 11) and list(training.spec.opening) == opening
+    assert training.evaluate("opening", 10_000).mean == mean  # it is that policy which is evaluated
     assert load_policy(folder).facts["episodes"] == training.episodes == 230
 
 
 def test_those_that_earn_most_go_on(sought):
     """Two of three starts; then none and the two best openings of all; then the two best of these."""
     every = results(sought[0])
-    ranked = [
-        sorted((candidate for each in stage for candidate in each["candidates"]), key=lambda each: -each[0])
-        for stage in (every[0:3], every[3:5], every[5:7], every[7:10])
-    ]
-    openings = [each["candidates"][0][1] for each in every]
+    ranked = [sorted(chain(*every[a:b]), key=lambda each: -each[0]) for a, b in pairwise((0, 3, 5, 7, 10))]
+    openings = [candidates[0][1] for candidates in every]
     assert openings[7:10] == [[], *(opening for _, opening in ranked[2][:2])]
     assert openings[10:] == [opening for _, opening in ranked[3][:2]]
     assert [mean for mean, _ in ranked[1]] == [0.0, 0.0]  # all go on, whatever they earn

@@ -138,11 +138,6 @@ def crashed(tmp_path, monkeypatch):
     return tmp_path / "run"
 
 
-def damage_all(folder):
-    for path in folder.glob("checkpoint-*.json"):
-        path.write_text("{}")
-
-
 def write_halves(folder):
     """A log cut in the middle of a line, arrays whose JSON never came, and a temporary file."""
     with open(folder / "training_log.csv", "a") as file:
@@ -151,25 +146,23 @@ def write_halves(folder):
     (folder / ".checkpoint-00000009.json.1.tmp").write_bytes(b"{")
 
 
-def lose_the_newest(folder):
-    """The log is ahead of the checkpoint: its last row is played and written again."""
-    for suffix in (".json", ".safetensors"):
-        (folder / f"checkpoint-00000003{suffix}").unlink()
+def damage(folder, pattern):
+    for path in folder.glob(pattern):
+        path.write_text("{}")
 
 
-def cut_the_header(folder):
-    for path in folder.glob("checkpoint-*"):
+def lose(folder, pattern):
+    for path in folder.glob(pattern):
         path.unlink()
-    (folder / "training_log.csv").write_text("Workflow_ID,Workf")
 
 
 @pytest.mark.parametrize(
     ("leave", "says"),
     [
-        (damage_all, ["checkpoint-00000003.json", "checkpoint-00000002.json", "starting over"]),
+        (lambda run: damage(run, "checkpoint-*.json"), ["-00000003.json", "-00000002.json", "starting over"]),
         (write_halves, []),
-        (lose_the_newest, []),
-        (cut_the_header, []),
+        (lambda run: lose(run, "checkpoint-00000003*"), []),  # the log is ahead: its last row is played and written again
+        (lambda run: [lose(run, "checkpoint-*"), (run / "training_log.csv").write_text("Workflow_ID,Workf")], []),
     ],
 )
 def test_what_a_crash_may_leave_costs_no_byte_and_damaged_checkpoints_are_named(crashed, trained, capsys, leave, says):
@@ -215,7 +208,7 @@ def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(
     one_line(capsys, f"{folder} is finished; see {folder / 'result.json'}")
 
 
-def test_a_run_directory_explains_itself_and_its_config_trains_the_same_policy_again(tmp_path, trained):
+def test_a_run_directory_explains_itself_and_its_config_trains_the_same_policy_again(tmp_path, trained, capsys):
     names = {"config.toml", "manifest.json", "training_log.csv", "result.json", "policy.json", "policy.safetensors"}
     assert {path.name for path in trained.iterdir()} == names | {"runtime.csv", ".lock"}
     manifest = json.loads((trained / "manifest.json").read_text())
@@ -223,16 +216,11 @@ def test_a_run_directory_explains_itself_and_its_config_trains_the_same_policy_a
     assert [row["Update"] for row in log(trained)] == ["1", "2", "3"] and log(trained)[0]["Workflow_Order"] == ORDER
     for row in log(trained):
         assert float(row["Total_Reward"]) == pytest.approx(float(row["Env_Reward"]) + float(row["Alignment_Bonus"]))
-    again = train(tmp_path / "again", "--config", str(trained / "config.toml"), *QUIET)
+    again = train(tmp_path / "again", "--config", str(trained / "config.toml"), "--json", *QUIET)
     assert weights(trained) == weights(again)
     assert (trained / "config.toml").read_bytes() == (again / "config.toml").read_bytes()
-
-
-def test_json_output_is_one_document(tmp_path, capsys):
-    train(tmp_path / "run", *TINY, "--json")
-    printed = json.loads(capsys.readouterr().out)
-    saved = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert printed["run"] == str(tmp_path / "run") and printed["evaluation"]["episodes"] == 1000
+    printed, saved = json.loads(capsys.readouterr().out), json.loads((trained / "result.json").read_text())
+    assert printed["run"] == str(again) and printed["evaluation"]["episodes"] == 1000
     assert (printed["evaluation"], printed["accepted"]) == (saved["evaluation"], saved["accepted"])
 
 
@@ -250,25 +238,10 @@ def test_an_existing_folder_is_never_written_to(tmp_path, trained, capsys):
         one_line(capsys, says)
 
 
-def write_units(path, **units):
-    path.write_text("[units]\n" + "".join(f"{name} = {list(hosts)}\n" for name, hosts in units.items()))
-    return ["--units", str(path)]
-
-
-def test_a_policy_to_start_from_must_know_the_same_unit_types(tmp_path, capsys):
-    units = write_units(tmp_path / "units.toml", server=HOST_NAMES[:1], rest=HOST_NAMES[1:])
-    parent = train(tmp_path / "parent", *BASE, "--workflow", "server > rest", *units)
-    capsys.readouterr()
-    train(tmp_path / "run", *TINY, "--from", str(parent), expect=2)
-    one_line(
-        capsys, "knows the unit types server, rest, the training needs a policy that knows the unit types user, op_host"
-    )
-    assert not (tmp_path / "run").exists()
-
-
-def test_training_starts_from_the_given_policy(tmp_path, monkeypatch):
+def test_training_starts_from_the_given_policy_also_one_of_all_orders(tmp_path, monkeypatch):
     """With a vanishing learning rate the child is its parent with softened preferences, also when resumed elsewhere."""
     parent = train(tmp_path / "parent", *BASE, "--workflow", "all", "--keep", "penalty")
+    assert load_policy(parent).workflow is None and log(parent)[0]["Workflow_Order"] == "all"
     monkeypatch.chdir(tmp_path)
     child = train(tmp_path / "child", *TINY, "--from", "parent", "--keep", "penalty", "--learning-rate", "1e-9")
     for name, array in load_policy(parent).weights.items():
@@ -282,20 +255,18 @@ def test_training_starts_from_the_given_policy(tmp_path, monkeypatch):
     assert weights(child) == before
 
 
-def test_the_universal_policy_trains_on_all_orders(tmp_path):
-    folder = train(tmp_path / "run", *BASE, "--workflow", "all")
-    assert load_policy(folder).workflow is None and log(folder)[0]["Workflow_Order"] == "all"
-    training = Training(make_config(n_envs=100, workflow="all", max_steps=2))
-    assert len(np.unique(training._play().assigned)) > 50  # of 120, in 100 draws
-
-
-def test_hosts_can_be_grouped_otherwise(tmp_path):
-    units = write_units(tmp_path / "units.toml", servers=HOST_NAMES[:8], users=HOST_NAMES[8:])
-    folder = train(tmp_path / "run", *BASE, "--workflow", "users > servers", *units)
-    policy = load_policy(folder)
+def test_hosts_can_be_grouped_otherwise_and_who_starts_from_such_a_policy_needs_the_same_unit_types(tmp_path, capsys):
+    servers, users = list(HOST_NAMES[:8]), list(HOST_NAMES[8:])
+    (tmp_path / "units.toml").write_text(f"[units]\nservers = {servers}\nusers = {users}\n")
+    parent = train(tmp_path / "run", *BASE, "--workflow", "users > servers", "--units", str(tmp_path / "units.toml"))
+    policy = load_policy(parent)
     assert str(policy.workflow) == "users > servers" and policy.facts["inputs"] == 52 + 13 + 4
-    again = train(tmp_path / "again", "--config", str(folder / "config.toml"), *QUIET)
-    assert weights(folder) == weights(again)
+    again = train(tmp_path / "again", "--config", str(parent / "config.toml"), *QUIET)
+    assert weights(parent) == weights(again)
+    capsys.readouterr()
+    train(tmp_path / "child", *TINY, "--from", str(parent), expect=2)
+    one_line(capsys, "knows the unit types servers, users, the training needs a policy that knows the unit types user, op_")
+    assert not (tmp_path / "child").exists()
 
 
 def test_training_stops_as_soon_as_the_gate_is_passed(tmp_path):
