@@ -11,7 +11,6 @@ from learners import small_attacker, small_defender, small_league, state
 from fixfirst.base.errors import PolicyError
 from fixfirst.base.jobs import Interrupt
 from fixfirst.learner.driver import Driver, checkpoint_paths, restore_checkpoint, save_checkpoint
-from fixfirst.learner.stages import first_entrant
 from fixfirst.learner.training import Training
 
 
@@ -54,7 +53,7 @@ def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(tmp_path, damag
 
 def test_another_seed_or_entrant_is_another_training():
     here = small_defender()
-    other = Training(here.config, entrant=replace(first_entrant(here.config), number=1))
+    other = Training(here.config, entrant=replace(here.entrant, number=1))
     assert here.identity == small_defender().identity not in (small_defender(seed=1).identity, other.identity)
 
 

@@ -104,8 +104,3 @@ class Entrant:
         """Updates and episodes of all before it and of itself."""
         updates, episodes = self.stage.share
         return self.updates + updates, self.episodes + episodes
-
-
-def first_entrant(config: TrainConfig) -> Entrant:
-    """Return the one that a training begins with."""
-    return Entrant(stages_of(config)[0], opening=config.spec.opening)

@@ -16,7 +16,7 @@ from fixfirst.base import errors, seeds
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.learner.openings import first_openings, next_openings
 from fixfirst.learner.ppo import PPO, part_of, scale_logits, widen
-from fixfirst.learner.stages import Entrant, StageKind, first_entrant
+from fixfirst.learner.stages import Entrant, StageKind, stages_of
 from fixfirst.orders import repairs
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
@@ -80,7 +80,7 @@ class Training:
 
     def __init__(self, config: TrainConfig, number: int = 0, entrant: Entrant | None = None, num_workers: int | None = None):
         self.config, self.number, self._num_workers = config, number, num_workers
-        self.entrant = first_entrant(config) if entrant is None else entrant
+        self.entrant = entrant or Entrant(stages_of(config)[0], opening=config.spec.opening)
         self.stage = self.entrant.stage
         self.workflows = config.workflows
         self.updates, self.episodes = self.entrant.updates, self.entrant.episodes
@@ -166,13 +166,14 @@ class Training:
             alignment, counts = judgement.reward(config.keep, self.multiplier), repairs.Counts.of(judgement)
         else:
             alignment, counts = np.zeros(rollout.actions.shape), None
-        collected = time.perf_counter()
+        collected, share = time.perf_counter(), _pooled(counts)
+        progress = self.stage.progress(self.updates - self.entrant.updates)
 
         stats = self.learner.update(
             rollout.after(opening),  # nothing was chosen there
             (self._rewards(rollout) + alignment)[opening:],
-            entropy=self._entropy(counts),
-            progress=self._progress,
+            entropy=self._entropy(share, progress),
+            progress=progress,
             seed=seeds.stream_seed(config.seed, "batch", self.updates),
         )
         if not np.isfinite(self.learner.policy.vector).all():
@@ -183,8 +184,7 @@ class Training:
         self.updates += 1
         self.episodes += len(rollout.assigned)
         self.latest = counts
-        multiplier, share = self.multiplier, _pooled(counts)
-        self.multiplier = config.next_multiplier(multiplier, share)
+        multiplier, self.multiplier = self.multiplier, config.next_multiplier(self.multiplier, share)
         if self.openings:
             self._halve_openings()
         mean, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
@@ -212,11 +212,6 @@ class Training:
         )
         return Update(row, rollout.returns, alignment.sum(axis=0), counts)
 
-    @property
-    def _progress(self) -> float:
-        """Share of the plan's updates that are done."""
-        return self.stage.progress(self.updates - self.entrant.updates)
-
     def _rewards(self, rollout: Rollout) -> np.ndarray:
         """[T, B] the world's rewards as the learner sees them: Restore may be cheaper at first."""
         free = 1.0 - self.stage.ppo.restore_price(self.stage.behind + self._stage_episodes)
@@ -224,11 +219,10 @@ class Training:
         restores = np.array([action.verb == "Restore" for action in scenario.actions])
         return rollout.rewards10 / 10 + free * scenario.restore_cost * restores[rollout.actions]
 
-    def _entropy(self, counts: repairs.Counts | None) -> float:
-        """Return the entropy bonus of this update: larger while the order is not kept."""
-        config, share = self.config, _pooled(counts)
-        bonus = self.stage.ppo.entropy_at(self._progress)
-        if config.keep != "penalty" or share is None or share >= config.alignment_target:
+    def _entropy(self, compliance: float | None, progress: float) -> float:
+        """Return the entropy bonus of this update: larger while the order is not kept. progress: share of the plan."""
+        config, bonus = self.config, self.stage.ppo.entropy_at(progress)
+        if config.keep != "penalty" or compliance is None or compliance >= config.alignment_target:
             return bonus
         return max(bonus, config.alignment_explore)
 
@@ -258,16 +252,14 @@ class Training:
         """
         config = self.config
         wide = widen(weights, self.spec.inputs)
-        self._start_from(wide)
+        self.learner.start_from(wide)
+        self._player.forget()
         if self.order is None or config.initial_logit_scale == 1:
             return
         compliance = self.evaluate("inherit", config.gate_episodes).compliance
         if compliance is None or not config.accepts(compliance):
-            self._start_from(scale_logits(wide, config.initial_logit_scale))
-
-    def _start_from(self, weights: Weights) -> None:
-        self.learner.start_from(weights)
-        self._player.forget()
+            self.learner.start_from(scale_logits(wide, config.initial_logit_scale))
+            self._player.forget()
 
     def passes_gate(self) -> bool:
         """Does the policy keep to its order? This is what `accepted` means, everywhere.

@@ -262,14 +262,14 @@ class SearchConfig(training.PlayerSettings):
         budget, update = self.budget.base, self.episodes_per_update
         each = budget // (BASE_STARTS + 1) // update * update
         several = {"entrants": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * update else {}
-        own = (self._seed("replicate", number, "base") for number in range(self.trainings))
-        return tuple(self._training(training.NONE, budget, seed, **several) for seed in own)
+        streams = (("replicate", number, "base") for number in range(self.trainings))
+        return tuple(self._training(training.NONE, budget, *stream, **several) for stream in streams)
 
     def orders_configs(self, idle: tuple[str, ...], any_order: str) -> tuple[TrainConfig, ...]:
         """Return how each training goes on with orders, in all rounds together."""
-        sizes = self.budget.update_sizes(self.learning_rate)
-        first, *others = (self._seed("replicate", number, "orders") for number in range(self.trainings))
-        made = self._training(any_order, self.budget.orders, first, initial_logit_scale=1.0, idle=idle, **sizes)
+        changes = {"initial_logit_scale": 1.0, "idle": idle, **self.budget.update_sizes(self.learning_rate)}
+        made = self._training(any_order, self.budget.orders, "replicate", 0, "orders", **changes)
+        others = (seeds.stream_seed(self.seed, "replicate", number, "orders") for number in range(1, self.trainings))
         return (made, *(made.model_copy(update={"seed": seed}) for seed in others))
 
     @property
@@ -293,7 +293,7 @@ class SearchConfig(training.PlayerSettings):
 
     def warmup_config(self) -> TrainConfig:
         """Return how to defend at all, before keeping to an order."""
-        return self._training(training.NONE, self.warmup_budget, self._seed("warmup"), min_episodes=0)
+        return self._training(training.NONE, self.warmup_budget, "warmup", min_episodes=0)
 
     @property
     def trial_role(self) -> PolicySpec:
@@ -302,13 +302,10 @@ class SearchConfig(training.PlayerSettings):
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """Return how trial `number` is trained, with streams of its own."""
-        return self._training(str(workflow), budget, self._seed("trial", number))
+        return self._training(str(workflow), budget, "trial", number)
 
-    def _seed(self, *stream: str | int) -> int:
-        return seeds.stream_seed(self.seed, *stream)
-
-    def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
-        own = {"workflow": workflow, "total_episodes": budget, "seed": seed}
+    def _training(self, workflow: str, budget: int, *stream: str | int, **changes: Any) -> TrainConfig:
+        own = {"workflow": workflow, "total_episodes": budget, "seed": seeds.stream_seed(self.seed, *stream)}
         made = self.training.model_copy(update=own | changes)
         _ = made.ppo
         return made
