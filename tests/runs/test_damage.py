@@ -39,7 +39,7 @@ def other_columns(data):
 
 
 @pytest.mark.parametrize(
-    ("kind", "file", "damage", "reading", "said"),
+    ("kind", "file", "damage", "reading", "says"),
     [
         ("trained", "manifest.json", another_digit, "report runs resume", CHECKSUM),
         ("trained", "manifest.json", half, "report runs resume", "cannot be read"),
@@ -69,7 +69,7 @@ def other_columns(data):
         ("trained", "result.json", missing, "report", "result.json is not there: the final evaluation is not done"),
     ],
 )
-def test_a_damaged_or_missing_file_is_one_line_that_names_it(kind, file, damage, reading, said, request, tmp_path, capsys):
+def test_a_damaged_or_missing_file_is_one_line_that_names_it(kind, file, damage, reading, says, request, tmp_path, capsys):
     run = shutil.copytree(request.getfixturevalue(kind), tmp_path / "runs" / "run")
     data = damage((run / file).read_bytes())
     (run / file).unlink()
@@ -77,8 +77,8 @@ def test_a_damaged_or_missing_file_is_one_line_that_names_it(kind, file, damage,
         (run / file).write_bytes(data)
     for command in reading.split():
         code = main([str(word) for word in READING[command](run, tmp_path)])
-        told = capsys.readouterr()
+        printed = capsys.readouterr()
         page = (tmp_path / "report.md").read_text().replace("\\", "") if code == 0 and command == "report" else ""
-        text = told.out + told.err + page
-        assert said in text and (not said or file in text or code == 0), f"{command}: {text}"
+        text = printed.out + printed.err + page
+        assert says in text and (not says or file in text or code == 0), f"{command}: {text}"
         assert code in (0, 2) and "Traceback" not in text

@@ -28,8 +28,8 @@ def write(folder, first_step, *rows):
 
 def events(folder):
     """The events of each name, as (step, value)."""
-    told = accumulator.EventAccumulator(str(folder)).Reload()
-    return {name: [(event.step, event.value) for event in told.Scalars(name)] for name in told.Tags()["scalars"]}
+    read = accumulator.EventAccumulator(str(folder)).Reload()
+    return {name: [(event.step, event.value) for event in read.Scalars(name)] for name in read.Tags()["scalars"]}
 
 
 def test_an_update_is_shown_with_all_its_numbers_at_the_runs_episode_count_and_without_those_that_are_missing(tmp_path):

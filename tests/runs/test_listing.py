@@ -79,15 +79,15 @@ def test_a_newcomer_is_told_how_to_begin_and_others_how_to_go_on(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
 
-    def said(*command):
+    def printed(*command):
         assert main(list(command)) == 0
         return capsys.readouterr().out
 
-    assert said("runs") == "no runs in runs; begin with: fixfirst search\n"
-    assert "First:\n  fixfirst search --total-episodes 30000" in said()
+    assert printed("runs") == "no runs in runs; begin with: fixfirst search\n"
+    assert "First:\n  fixfirst search --total-episodes 30000" in printed()
     write_session(write_search(Path("runs/mine")), 1.0, outcome="interrupted")
-    text = said()
+    text = printed()
     assert "1 run here (1 interrupted)" in text and "Next:\n  fixfirst resume runs/mine" in text
     write_session(Path("runs/mine"), 1.0)
-    commands = [line.split()[1] for line in said().splitlines() if line.startswith("  fixfirst")]
+    commands = [line.split()[1] for line in printed().splitlines() if line.startswith("  fixfirst")]
     assert commands == ["report", "watch", "evaluate", "search"]

@@ -53,7 +53,7 @@ def test_columns_are_the_reference_systems_where_it_has_them():
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "says"),
     [
         ("return_mean", "much", "return_mean is 'much'"),
         ("return_mean", "nan", "return_mean is 'nan'"),
@@ -65,8 +65,8 @@ def test_columns_are_the_reference_systems_where_it_has_them():
         ("episodes", "9" * 5000, f"episodes is '{'9' * 60}'"),
     ],
 )
-def test_a_cell_that_makes_no_sense_is_named(column, value, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_a_cell_that_makes_no_sense_is_named(column, value, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
         Trial.from_values(ROWS[0].values() | {column: value})
 
 
@@ -75,7 +75,7 @@ def test_texts_of_a_row_do_nothing_to_a_terminal():
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "says"),
     [
         (lambda lines: [*lines[:2], "\n", *lines[2:]], "damaged (line 3: "),
         (lambda lines: [*lines[:2], lines[2].replace(",", ',"', 1)], "damaged (line 3: "),
@@ -83,11 +83,11 @@ def test_texts_of_a_row_do_nothing_to_a_terminal():
         (lambda lines: ["\0" * 200_000 + "\n"], "has other columns than this version writes"),
     ],
 )
-def test_what_is_no_row_of_this_log_is_refused(ledger, damage, said):
+def test_what_is_no_row_of_this_log_is_refused(ledger, damage, says):
     ledger.write_text("".join(damage(ledger.read_text().splitlines(keepends=True))))
     before = ledger.read_bytes()
     for use in (read, CsvLog):
-        with pytest.raises(RunDirError, match=rf"trials\.csv: {re.escape(said)}"):
+        with pytest.raises(RunDirError, match=rf"trials\.csv: {re.escape(says)}"):
             use(ledger, Trial)
     assert ledger.read_bytes() == before
 

@@ -70,7 +70,7 @@ def _choice_sections(run: Run) -> list[Section]:
         choice, used = choices.get(trial.id), used + trial.episodes
         believed = ("", None, None, None) if choice is None else (choice.how, choice.mean, choice.std, choice.ucb)
         if trial.accepted:
-            best = trial.earned if best is None else max(best, trial.earned)
+            best = trial.mean if best is None else max(best, trial.mean)
         lines.append((trial.id, trial.workflow, *believed, trial.return_mean, trial.status.value, best, used))
     columns = ("trial", "order", "how", "expected", "std", "ucb", "return", "status", "best_so_far", "episodes_used")
     shown = (*columns[:5], Column("ucb", "UCB"), *columns[6:])

@@ -56,7 +56,7 @@ class Trial(Row):
         return self.status == Status.ACCEPTED
 
     @property
-    def earned(self) -> float:
+    def mean(self) -> float:
         """Its mean return, where it has one."""
         assert self.return_mean is not None, f"trial {self.id} has no return"
         return self.return_mean

@@ -184,7 +184,7 @@ class PublishedSearch:
         """Add a trial, and tell the strategy."""
         self.trials.append(trial)
         self.__dict__.pop("standings", None)
-        mean = trial.earned if trial.accepted else None
+        mean = trial.mean if trial.accepted else None
         self.strategy.tell(self.workflow_of(trial), mean, trial.return_se or 0.0)
 
     def table(self) -> tables.Table:

@@ -48,12 +48,12 @@ class RankedTrials:
         if not rows:
             return None
         workflows = [Workflow.parse(row.workflow, scheme) for row in rows]
-        means, ses = [row.earned for row in rows], [row.return_se or 0.0 for row in rows]
+        means, ses = [row.mean for row in rows], [row.return_se or 0.0 for row in rows]
         spread = training_spread(workflows, means, ses)
         ranking = rank(workflows, means, np.hypot(ses, spread).tolist(), [test_episodes] * len(rows))
         first = ranking.rows[0].workflow
         of_first = [row for row, workflow in zip(rows, workflows, strict=True) if workflow == first]
-        return cls(ranking, spread, max(of_first, key=lambda row: row.earned))
+        return cls(ranking, spread, max(of_first, key=lambda row: row.mean))
 
 
 def ranking_table(
