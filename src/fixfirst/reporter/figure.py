@@ -108,8 +108,8 @@ class Figure:
         svg = re.sub(r'<g id="(tip\d+)">', self._mark, self._drawing.save("svg").decode())
         return svg.replace(f'<g id="{ROW_NAME}">', f'<g class="{ROW_NAME}">')
 
-    def _mark(self, found: "re.Match[str]") -> str:
-        text, watch = self._drawing.tips[found[1]]
+    def _mark(self, match: "re.Match[str]") -> str:
+        text, watch = self._drawing.tips[match[1]]
         what = f' data-watch="{escape(watch)}"' if watch else ""
         return f'<g class="mark"{what}><title>{escape(text)}</title>'
 

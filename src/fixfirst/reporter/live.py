@@ -105,12 +105,6 @@ class ProgressLine:
         line = f"fixfirst: {errors.printable(text)}"
         self._console.print(line, highlight=False, markup=False, soft_wrap=not self._console.is_terminal)
 
-    def line(self, text: str) -> None:
-        """Print a line of progress, where there is no picture."""
-        if self._live is None and not self._quiet:
-            self._last = time.monotonic()
-            self.say(text)
-
     def point(self, value: float) -> None:
         """Add a point to the curve."""
         self._curve.append(value)
@@ -229,8 +223,8 @@ class SearchView(ProgressLine):
         if not watched.trained_before:
             self._resumed(watched, number - 1, f"round {number - 1} of {rounds}")
         watched.trained_before = search.config.budget.base
-        used = self._used()
-        left = self.pace.left(used - self._used_before(), self.total - used)
+        used, before = self._used()
+        left = self.pace.left(used - before, self.total - used)
         best = ""
         if search.rounds:
             means = search.values().mean(axis=0)
@@ -265,7 +259,7 @@ class SearchView(ProgressLine):
         if isinstance(message, UpdateRow):
             watched.episodes[number] = watched.trained_before + message.episodes
             watched.curves.setdefault(number, []).append(message.env_reward)
-            used = self._used()
+            used, _ = self._used()
             self.pace.rate(used)  # the first report starts the clock
             self._follow(search.folder, used, number, message)
         else:
@@ -277,11 +271,9 @@ class SearchView(ProgressLine):
     def _named(self, watched: _Watched, text: str) -> str:
         return f"{watched.search.folder.name}: {text}" if self._several else text
 
-    def _used(self) -> int:
-        return sum(each.used for each in self._watched.values())
-
-    def _used_before(self) -> int:
-        return sum(each.used_before for each in self._watched.values())
+    def _used(self) -> tuple[int, int]:
+        """Return the episodes of all searches, and how many of them are of earlier sessions."""
+        return sum(each.used for each in self._watched.values()), sum(each.used_before for each in self._watched.values())
 
     def _resumed(self, watched: _Watched, done: int, text: str) -> None:
         """Say that a search goes on, if something was done in an earlier session."""
@@ -290,14 +282,16 @@ class SearchView(ProgressLine):
             self.say(self._named(watched, f"going on after {text}"))
 
     def _event(self, watched: _Watched, phase: str) -> None:
+        """Say what a search does now; the picture says so, too."""
         watched.phase = phase
-        self.line(self._named(watched, phase))
+        if self._live is None and not self._quiet:
+            self._last = time.monotonic()
+            self.say(self._named(watched, phase))
 
     def _show(self, watched: _Watched) -> None:
-        at_work = [each for each in self._watched.values() if each.episodes and not each.ended]
-        lines = [
-            line
-            for each in at_work
-            for line in (self._named(each, each.phase), *(each.line(number) for number in sorted(each.curves)))
-        ]
-        self.show(self._used(), self._named(watched, watched.phase), lines, before=self._used_before())
+        lines = []
+        for each in self._watched.values():
+            if each.episodes and not each.ended:
+                lines += [self._named(each, each.phase), *(each.line(number) for number in sorted(each.curves))]
+        used, before = self._used()
+        self.show(used, self._named(watched, watched.phase), lines, before=before)
