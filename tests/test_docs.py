@@ -33,6 +33,7 @@ from fixfirst.settings.presets import PRESETS
 from fixfirst.settings.training import make_config
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src/fixfirst"
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "tests/conformance/README.md")]
 DOCUMENTS += sorted(path for folder in ("docs", "benchmarks", "examples") for path in (ROOT / folder).glob("*.md"))
 TEXTS = {str(path.relative_to(ROOT)): path.read_text() for path in DOCUMENTS}
@@ -320,13 +321,14 @@ def test_links_lead_to_files_and_headings(name):
         target = document.parent / path if path else document
         assert target.exists(), f"{name}: {link} does not exist"
         assert not anchor or anchor in headings(target), f"{name}: {path} has no heading #{anchor}"
-    rooms = [path.name for path in (ROOT / "src/fixfirst").iterdir() if path.is_dir()]
-    for code in inline_code(text):  # documents, programs and tests that are named without a link
-        if re.fullmatch(r"(docs|tests|benchmarks)/[\w/.-]+|[\w-]+\.md", code):
-            places = (document.parent, ROOT, ROOT / "docs")
-            assert any((place / code).exists() for place in places), f"{name} names {code}, which does not exist"
-        elif (file := re.match(r"(\w+)/[\w/]+\.py", code)) and file[1] in rooms:
-            assert (ROOT / "src/fixfirst" / file[0]).exists(), f"{name} names {file[0]}, which does not exist"
+    rooms = "|".join(path.name for path in SOURCE.iterdir() if path.is_dir())
+    for code in inline_code(text):  # files that are named without a link, also as `file.py: function`
+        file, _, names = code.partition(": ")
+        if re.fullmatch(rf"(docs|tests|benchmarks)/[\w/.-]+|({rooms})/[\w/]+\.py|[\w-]+\.md", file):
+            there = [place / file for place in (document.parent, ROOT, ROOT / "docs", SOURCE) if (place / file).exists()]
+            assert there, f"{name} names {file}, which does not exist"
+            for function in re.findall(r"\w+(?=,|$)", names):
+                assert re.search(rf"\b{function}\b", there[0].read_text()), f"{name}: {file} has no {function}"
 
 
 def headings(path):

@@ -1,4 +1,4 @@
-"""The public names are what they seem, importing them is light, and the documents name functions that exist.
+"""The public names are what they seem, and importing them is light.
 
 The rooms and who imports whom: `python benchmarks/house.py --check`.
 """
@@ -85,16 +85,3 @@ def test_public_names_are_what_their_kind_says_also_on_second_use_and_can_be_pic
 def test_no_module_of_the_house_hides_a_public_name():
     """A file of a room may have the name of its verb: whoever imports it asks the room, not the package, for it."""
     assert not {path.stem for path in SOURCE.iterdir()} & set(ff.__all__)
-
-
-def test_the_documents_name_only_functions_that_exist():
-    """They say of each rule where it lives, as `room/file.py: function`."""
-    text = "\n".join(path.read_text() for path in (ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")))
-    named = re.findall(r"`((?:\w+/)*\w+)\.py: ([\w., ]+)`", text)
-    assert len(named) > 30
-    for module, functions in named:
-        root = ROOT if module.startswith("tests/") else SOURCE
-        (path,) = (path for path in root.rglob(f"{module.split('/')[-1]}.py") if f"{path}".endswith(f"{module}.py"))
-        for function in functions.split(", "):
-            name = function.split(".")[-1]
-            assert re.search(rf"\b{name}\b", path.read_text()), f"{module}.py has no {name}"
