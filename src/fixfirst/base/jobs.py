@@ -45,8 +45,7 @@ def available_cores() -> int:
 class Interrupt:
     """Ctrl-C or a polite kill: noted, and acted on after the current update."""
 
-    def __init__(self) -> None:
-        self.requested = False
+    requested = False
 
     def __bool__(self) -> bool:
         return self.requested

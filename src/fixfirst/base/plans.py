@@ -38,15 +38,6 @@ R = TypeVar("R")
 Plan = Generator[Mapping[int, Task], tuple[int, Any], R]
 
 
-def gather(tasks: Mapping[int, Task]) -> Plan[dict[int, Any]]:
-    """For a plan that waits until all of some jobs have ended: `results = yield from gather(tasks)`."""
-    results: dict[int, Any] = {}
-    while len(results) < len(tasks):
-        key, result = yield {} if results else tasks
-        results[key] = result
-    return results
-
-
 def run_plans(
     plans: Sequence[Plan[None]],
     scheduler: jobs.Scheduler,

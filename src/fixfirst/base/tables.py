@@ -104,10 +104,6 @@ class Column:
     heading: str
     write: Callable[..., str] = plain
 
-    def values(self, row: dict[str, Any]) -> tuple[Any, ...]:
-        """Return what it writes of a row."""
-        return (row[self.names],) if isinstance(self.names, str) else tuple(row[name] for name in self.names)
-
 
 INTERVAL = Column(("low", "high"), "95 % interval", interval)
 
@@ -148,7 +144,8 @@ class Table(Tabular):
     @cached_property
     def values(self) -> list[list[tuple[Any, ...]]]:
         """What is behind each cell that people see, row by row."""
-        return [[column.values(row) for column in self._columns] for row in self.dicts()]
+        lists = [(column.names,) if isinstance(column.names, str) else column.names for column in self._columns]
+        return [[tuple(row[name] for name in names) for names in lists] for row in self.dicts()]
 
     def cells(self) -> list[list[str]]:
         """Return what people see: the headings, then the rows."""

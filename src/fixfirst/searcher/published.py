@@ -24,7 +24,7 @@ from fixfirst.runs.rows import TensorBoard, Trial
 from fixfirst.runs.sessions import Session
 from fixfirst.searcher.choosing import choice_row, make_strategy
 from fixfirst.searcher.jobs import BaseJob, NamedJob, TellJob, run_base
-from fixfirst.searcher.search import View
+from fixfirst.searcher.search import View, gather
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import across_seeds
@@ -198,7 +198,7 @@ class PublishedSearch:
         config = self.config
         if config.warmup_budget and not self.trials:
             warmup = BaseJob(config.warmup_config(), RunFiles(self.folder).warmup, config.test_episodes, config.seed)
-            yield from plans.gather({layout.WARMUP_KEY: plans.Task(run_base, warmup, "warm-up")})
+            yield from gather({layout.WARMUP_KEY: plans.Task(run_base, warmup, "warm-up")})
         with _Logs(self) as logs:
             while budgets := self.next_budgets():
                 first = len(self.trials)

@@ -4,9 +4,9 @@ A search is a plan of jobs (`base/plans.py`), and knows nothing but its config a
 read back from there, goes on, and ends the same, with any number of workers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fixfirst.base import plans
 from fixfirst.runs import sessions
@@ -68,3 +68,12 @@ class View(Protocol):
 
     def recorded(self, search: "PublishedSearch", trial: Trial) -> None:
         """A trial is done."""
+
+
+def gather(tasks: Mapping[int, plans.Task]) -> plans.Plan[dict[int, Any]]:
+    """For a plan that waits until all of some jobs have ended: `results = yield from gather(tasks)`."""
+    results: dict[int, Any] = {}
+    while len(results) < len(tasks):
+        key, result = yield {} if results else tasks
+        results[key] = result
+    return results

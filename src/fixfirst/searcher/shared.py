@@ -33,7 +33,7 @@ from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.sessions import Session
 from fixfirst.searcher.choosing import choice_row, choose_round, turns
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, run_base, run_cross, run_round
-from fixfirst.searcher.search import View
+from fixfirst.searcher.search import View, gather
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import pricing
@@ -166,7 +166,7 @@ class SharedSearch:
         config = self.config
         folders = [RunFiles(self.folder).replicate(n) / "base" for n in range(config.trainings)]
         bases = {n: BaseJob(config.base_configs[n], folder, 2, config.seed) for n, folder in enumerate(folders)}
-        yield from plans.gather({n: plans.Task(run_base, job, f"replicate {n}") for n, job in bases.items()})
+        yield from gather({n: plans.Task(run_base, job, f"replicate {n}") for n, job in bases.items()})
         policies = [load_policy(folder) for folder in folders]
         self.idle = idle_units(policies, config.training.game, config.scheme, config.seed)
         trainings = self.training_configs()
@@ -174,7 +174,7 @@ class SharedSearch:
         how = " by cross-play" if config.budget.can_settle else ""
         view.measuring(self, f"measuring {len(self.orders)} orders{how}", len(self.orders) * config.replicates)
         crosses = {n: self.cross_job(n, trainings[n]) for n in self.kept_trainings()}
-        results = yield from plans.gather({n: plans.Task(run_cross, job, f"replicate {n}") for n, job in crosses.items()})
+        results = yield from gather({n: plans.Task(run_cross, job, f"replicate {n}") for n, job in crosses.items()})
         measured = [results[number] for number in crosses]
         answer = self.conclude(measured)
         if config.exploit:
@@ -206,9 +206,7 @@ class SharedSearch:
                 played = list(dict.fromkeys([*self.orders, *chosen]))
                 playing = range(config.trainings) if number <= config.budget.drop_round else self.kept_trainings()
                 jobs = {n: self.round_job(n, trainings[n], orders, played) for n in playing}
-                results = yield from plans.gather(
-                    {n: plans.Task(run_round, job, f"replicate {n}") for n, job in jobs.items()}
-                )
+                results = yield from gather({n: plans.Task(run_round, job, f"replicate {n}") for n, job in jobs.items()})
                 earned = [
                     rows.ValueRow(
                         round=number, replicate=n, workflow=r.workflow, mean=r.mean, standard_error=r.standard_error
