@@ -32,8 +32,10 @@ def test_against_b_line_the_difference_is_the_sum_of_what_is_paid_for_each_part(
     assert sum(part.mean for part in row.parts.values()) == pytest.approx(row.mean)
     restores = row.parts["Restore"]
     assert restores.mean == restores.low == restores.high == -10 and (row.restores, row.removes) == ((0, 10), (0, 0))
-    shown = evaluate(second)
-    assert (shown.restores, shown.removes) == (10, 0) and sum(shown.costs.values()) == pytest.approx(-shown.mean)
+    evaluated = evaluate(second)
+    assert (evaluated.restores, evaluated.removes) == (10, 0) and sum(evaluated.costs.values()) == pytest.approx(
+        -evaluated.mean
+    )
     worst = row.worst_of_second[0]
     assert worst.second == second.returns.min() == second.returns[worst.number]
     assert worst.first == first.returns[worst.number]
@@ -83,17 +85,17 @@ def test_a_leaderboard_and_a_rollout_in_another_variant_say_so():
 
 def test_what_cyborg_is_instead_is_said(monkeypatch):
     """CybORG is of one variant; here our simulator stands in for it."""
-    plain, said = evaluating.play_all, []
+    plain, lines = evaluating.play_all, []
 
     def on_simulator(defenders, games, **options):
         there = [game.model_copy(update={"backend": "simulator", "variant": "current"}) for game in games]
         return plain(defenders, there, **options)
 
     monkeypatch.setattr(evaluating, "play_all", on_simulator)
-    few = {"red_agent": "b_line", "steps": 5, "episodes": 2, "backend": "cyborg", "quiet": True, "say": said.append}
+    few = {"red_agent": "b_line", "steps": 5, "episodes": 2, "backend": "cyborg", "quiet": True, "say": lines.append}
     for policy in ("champion", "champion-current", "sleep"):
         assert [row.variant for row in ff.evaluate(policy, **few)] == ["current"]
-    assert said == ["champion was made for variant leaderboard; this CybORG is current"]
+    assert lines == ["champion was made for variant leaderboard; this CybORG is current"]
 
 
 def test_fewer_than_two_episodes_are_no_comparison():

@@ -65,11 +65,11 @@ class Restores:
 
 def test_mean_standard_error_and_interval_by_hand():
     """Returns -1, -2, -3, -4: mean -2.5, variance 5/3, standard error sqrt(5/12) = 0.6455, t(3) at 97.5 % 3.1824."""
-    shown = evaluate_player(Restores(), Game(red_agent="sleep", variant="debugged"), episodes=4)
-    assert shown.mean == -2.5 and shown.standard_error == pytest.approx(0.6455, abs=1e-4)
-    assert (shown.low, shown.high) == pytest.approx((-2.5 - 2.0543, -2.5 + 2.0543), abs=1e-3)
-    assert shown.compliance is None and shown.episodes == 4  # without a workflow nothing is counted
-    assert (shown.red_agent, shown.steps, shown.variant) == ("sleep", 100, "debugged")
+    evaluated = evaluate_player(Restores(), Game(red_agent="sleep", variant="debugged"), episodes=4)
+    assert evaluated.mean == -2.5 and evaluated.standard_error == pytest.approx(0.6455, abs=1e-4)
+    assert (evaluated.low, evaluated.high) == pytest.approx((-2.5 - 2.0543, -2.5 + 2.0543), abs=1e-3)
+    assert evaluated.compliance is None and evaluated.episodes == 4  # without a workflow nothing is counted
+    assert (evaluated.red_agent, evaluated.steps, evaluated.variant) == ("sleep", 100, "debugged")
 
 
 def test_compliance_is_judged_by_the_given_rule():
@@ -101,10 +101,10 @@ def test_episodes_beyond_one_batch_are_new_ones():
 def test_counts_are_cut_to_the_episodes_asked_for(monkeypatch):
     """25 episodes in passes of 10 are the first 10, 10 and 5 of three passes."""
     monkeypatch.setattr("fixfirst.play.evaluation.BATCH", 10)
-    said = []
+    passes = []
     player = make_baseline("priority-restore", ORDER)
-    played = play(player, Game(max_steps=20), episodes=25, workflows=ORDER, on_pass=said.append, **STREAM)
-    assert said == sorted(said) and {10, 20, 25} <= set(said) and max(said) == 25  # also within a pass
+    played = play(player, Game(max_steps=20), episodes=25, workflows=ORDER, on_pass=passes.append, **STREAM)
+    assert passes == sorted(passes) and {10, 20, 25} <= set(passes) and max(passes) == 25  # also within a pass
     assert len(played.returns) == 25 and played.rollout.packed_obs.shape == (21, 25)
     assert all(len(column) == 25 for column in played.counts())
 
@@ -128,11 +128,11 @@ def test_no_variant_is_the_one_that_the_world_is():
 def test_worlds_are_equivalent_if_their_difference_is_shown_to_be_within_a_margin(
     first, second, equivalent, p_value, low, smallest
 ):
-    one, other = (
+    first_world, other = (
         Evaluation("b_line", 100, "current", 1_000, mean, error, mean - 2 * error, mean + 2 * error, None)
         for mean, error in (first, second)
     )
-    gap = one.difference(other, margin=0.5)
+    gap = first_world.difference(other, margin=0.5)
     assert gap.mean == pytest.approx(second[0] - first[0]) and gap.equivalent == equivalent
     assert gap.p_value == pytest.approx(p_value, abs=2e-4 if equivalent else 2e-3)
     assert (gap.low, gap.smallest_margin) == pytest.approx((low, smallest), abs=2e-3)

@@ -20,10 +20,10 @@ PUBLISHED_SLEEPER = (-218.65, -39.31, -480.17, -267.6, -1134.03, -972.43)
 def episodes_of(*rewards10, red_agent="b_line"):
     """Two or more episodes of 100 steps, each given as {step: tenths}; all other rewards are 0."""
     n = len(rewards10)
-    earned, actions, after = (np.zeros((steps, n), np.int32) for steps in (100, 100, 101))
+    rewards, actions, after = (np.zeros((steps, n), np.int32) for steps in (100, 100, 101))
     for number, episode in enumerate(rewards10):
-        earned[list(episode), number] = list(episode.values())
-    rollout = Rollout(after, after, after, actions, earned, actions, after, np.empty((0, 1)), np.zeros(n, np.int64), ())
+        rewards[list(episode), number] = list(episode.values())
+    rollout = Rollout(after, after, after, actions, rewards, actions, after, np.empty((0, 1)), np.zeros(n, np.int64), ())
     return EpisodeBatch(rollout, ff.Game(variant="leaderboard", red_agent=red_agent))
 
 
@@ -69,9 +69,9 @@ def test_columns_are_what_an_evaluation_of_the_same_seed_says(policy):
 
 
 def test_a_defender_that_never_acts_earns_what_the_challenge_published():
-    for row, known in zip(ff.leaderboard("sleep", quiet=True).columns, PUBLISHED_SLEEPER, strict=True):
+    for row, published in zip(ff.leaderboard("sleep", quiet=True).columns, PUBLISHED_SLEEPER, strict=True):
         margin = stats.norm.isf(1e-3 / 6 / 2) * 2**0.5 * row.standard_error  # theirs are 1,000 episodes, too
-        assert row.mean == pytest.approx(known, abs=0.005 + margin)
+        assert row.mean == pytest.approx(published, abs=0.005 + margin)
 
 
 @pytest.mark.parametrize("setting", [{"red_agent": "b_line"}, {"steps": 30}, {"max_steps": 100}, {"variant": "current"}])

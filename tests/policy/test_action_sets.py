@@ -110,11 +110,13 @@ def test_a_decoy_of_a_list_can_be_placed_whichever_others_stand(variant):
     orders = [(host, order) for host in MACROS.macros for order in permutations(DECOY_LISTS[host])]
     world = World(Game(red_agent="sleep", variant=variant), len(orders))
     world.reset(0)
-    for place in range(4):
+    for position in range(4):
         world.step(
-            np.array([action_id(f"Decoy{order[place]}", host) if place < len(order) else SLEEP for host, order in orders])
+            np.array(
+                [action_id(f"Decoy{order[position]}", host) if position < len(order) else SLEEP for host, order in orders]
+            )
         )
-        expected = [Success.TRUE if place < len(order) else Success.UNKNOWN for _, order in orders]
+        expected = [Success.TRUE if position < len(order) else Success.UNKNOWN for _, order in orders]
         assert world.get_state()["blue_success"].tolist() == expected
 
 

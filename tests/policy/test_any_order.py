@@ -67,12 +67,12 @@ def test_the_blue_agent_changes_its_order_between_two_steps():
 
 def test_answers_are_the_same_when_old_ones_are_forgotten(monkeypatch):
     obs = (np.random.default_rng(1).random((10, 40, 52)) < 0.2).astype(int)
-    told = [ORDERS[i % 3] for i in range(40)]
+    orders = [ORDERS[i % 3] for i in range(40)]
     keeping = policy_of("shield")
-    expected = [keeping.act(part, workflow=told) for part in obs]
+    expected = [keeping.act(part, workflow=orders) for part in obs]
     monkeypatch.setattr(trained, "MOST_ROWS", 50)
     forgetting = policy_of("shield")
-    assert np.array_equal([forgetting.act(part, workflow=told) for part in obs], expected)
+    assert np.array_equal([forgetting.act(part, workflow=orders) for part in obs], expected)
     assert len(forgetting._cache[False].rows) <= 90
 
 
@@ -82,8 +82,8 @@ def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_en
     )
     policy = untrained(units=groups, shield=True)
     obs = np.zeros((2, 52), int)
-    told = ["servers > others", ff.Workflow.parse("others > servers", groups)]
-    assert policy.act(obs, workflow=told).shape == (2,)
+    orders = ["servers > others", ff.Workflow.parse("others > servers", groups)]
+    assert policy.act(obs, workflow=orders).shape == (2,)
     assert policy.act(obs[:0], workflow=[]).shape == (0,)
 
 

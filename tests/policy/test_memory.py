@@ -46,15 +46,15 @@ def test_five_turns_on_user2_written_out_and_in_words():
     assert remembered(memories) == {"quiet 1", "decoy User2 Femitter"}
 
     memories.remember(view(User2=SCAN), action("DecoyTomcat", "User2"))  # red saw Femitter; Tomcat came after its scan
-    known = {"act1 User2", "last User2", "scans User2", "seen User2 Femitter"}
-    assert remembered(memories) == known | {"decoy User2 Femitter", "decoy User2 Tomcat"}
+    lasting = {"act1 User2", "last User2", "scans User2", "seen User2 Femitter"}
+    assert remembered(memories) == lasting | {"decoy User2 Femitter", "decoy User2 Tomcat"}
 
     memories.remember(view(User2=EXPLOIT), action("Restore", "User2"))
-    known |= {"expl User2", "rest User2"}
-    assert remembered(memories) == known  # a Restore ends the count of break-ins
+    lasting |= {"expl User2", "rest User2"}
+    assert remembered(memories) == lasting  # a Restore ends the count of break-ins
 
     memories.remember(view(), action("Sleep"))
-    assert remembered(memories) == known | {"quiet 1"}
+    assert remembered(memories) == lasting | {"quiet 1"}
     memories.remember(view(), action("DecoyTomcat", "User2"))
     assert memories.spec.memory.in_words(memories.bits()[0]) == {
         "network": "quiet turns 2",

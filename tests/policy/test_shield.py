@@ -91,9 +91,9 @@ def test_repairs_below_the_first_suspected_type_are_forbidden_and_nothing_else(n
             1 << HOST_ID[host] for host in FIVE_TYPES.hosts(rank) if host != "User0"
         )  # red's foothold cannot be cleaned
         for choice, action in enumerate(chosen.actions):
-            known = ACTIONS[action]
-            repairs = known.verb in REPAIR_VERBS and known.host is not None
-            below = repairs and ENTERPRISE_FIRST.ranks[FIVE_TYPES.host_unit[HOST_ID[known.host]]] > top
+            blue = ACTIONS[action]
+            repairs = blue.verb in REPAIR_VERBS and blue.host is not None
+            below = repairs and ENTERPRISE_FIRST.ranks[FIVE_TYPES.host_unit[HOST_ID[blue.host]]] > top
             assert bool(int(shields.forbidden[0, top, choice // 64]) >> choice % 64 & 1) == below
     assert not shields.forbidden[0, -1].any()  # nobody is suspected
 
@@ -109,6 +109,6 @@ def test_idle_types_come_last_and_orders_that_differ_in_them_are_one():
 def test_the_order_that_a_policy_reads_may_differ_from_the_one_it_keeps():
     spec = PolicySpec(units=FIVE_TYPES, shield=True)
     network = Network.drawn(spec.inputs, spec.actions, 1)
-    kept = PolicyTable(network, [USER_FIRST], spec=spec, prompts=[ENTERPRISE_FIRST])
-    assert np.array_equal(kept.orders, PolicyTable(network, [ENTERPRISE_FIRST], spec=spec).orders)
-    assert np.array_equal(kept.shields.forbidden, PolicyTable(network, [USER_FIRST], spec=spec).shields.forbidden)
+    player = PolicyTable(network, [USER_FIRST], spec=spec, prompts=[ENTERPRISE_FIRST])
+    assert np.array_equal(player.orders, PolicyTable(network, [ENTERPRISE_FIRST], spec=spec).orders)
+    assert np.array_equal(player.shields.forbidden, PolicyTable(network, [USER_FIRST], spec=spec).shields.forbidden)

@@ -194,7 +194,7 @@ def _print_leaderboard(standing: leaderboard.LeaderboardScore) -> None:
             for name, lead in standing.leads.items()
         ),
         f"B: b_line, M: meander, with the steps of an episode; {played}",
-        f"published: {leaderboard.LEADERBOARD_SOURCE}",
+        f"published: {standing.source}",
     )
 
 

@@ -119,18 +119,18 @@ class UnitScheme:
         if not isinstance(units, dict) or not all(isinstance(v, list) and isinstance(k, str) for k, v in units.items()):
             raise errors.WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
         owner: dict[str, int] = {}
-        known = Scenario.check(scenario).host_names
+        names = Scenario.check(scenario).host_names
         for unit, (name, hosts) in enumerate(units.items()):
             for host in hosts:
-                if host not in known:
-                    raise errors.WorkflowError(f"unit type {name!r} names {host!r}, which is none of {', '.join(known)}")
+                if host not in names:
+                    raise errors.WorkflowError(f"unit type {name!r} names {host!r}, which is none of {', '.join(names)}")
                 if host in owner:
                     raise errors.WorkflowError(f"host {host} is in more than one unit type")
                 owner[host] = unit
-        missing = [host for host in known if host not in owner]
+        missing = [host for host in names if host not in owner]
         if missing:
             raise errors.WorkflowError(f"every host needs a unit type (missing: {', '.join(missing)})")
-        return cls(tuple(units), tuple(owner[host] for host in known), scenario)
+        return cls(tuple(units), tuple(owner[host] for host in names), scenario)
 
     @classmethod
     def from_toml(cls, path: str | Path, scenario: Scenario = CAGE2) -> "UnitScheme":
@@ -223,11 +223,11 @@ class Workflow:
             missing = [name for name in scheme.names if name not in names]
             named = tuple(NAMED_ORDERS) if scheme.names == FIVE_TYPES.names else ()
             problems = (("unknown", unknown), ("twice", twice), ("missing", missing))
-            said = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
+            wrong = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
             hint = errors.did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
-            known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
+            spelling = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
             every = ", ".join(scheme.names)
-            raise errors.WorkflowError(f"workflow {text!r} must name each of {every} exactly once ({said}){known}{hint}")
+            raise errors.WorkflowError(f"workflow {text!r} must name each of {every} exactly once ({wrong}){spelling}{hint}")
         return scheme.order_of(tuple(scheme.names.index(name) for name in names))
 
     @classmethod

@@ -69,8 +69,8 @@ class Comparisons(list[Paired], tables.Tabular):
         )
         signed = tables.Column("mean", "second - first", tables.signed)
         where = ("red_agent", *(("variant",) if len({row.variant for row in self}) > 1 else ()), "steps")
-        shown = (*where, "first", "second", signed, tables.INTERVAL, "different", *counted)
-        return tables.Table((*columns, "different", *counted), rows, shown)
+        in_print = (*where, "first", "second", signed, tables.INTERVAL, "different", *counted)
+        return tables.Table((*columns, "different", *counted), rows, in_print)
 
 
 def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> Paired:

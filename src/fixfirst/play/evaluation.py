@@ -143,16 +143,16 @@ def episode_costs(charged: np.ndarray, actions: np.ndarray, rewards10: np.ndarra
 def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evaluation:
     """Judge at least two episodes."""
     returns, counts = played.returns, played.counts(judging)
-    earned, scheme = intervals.estimate(returns), played.scheme
+    estimate, scheme = intervals.estimate(returns), played.scheme
     return Evaluation(
         red_agent=played.game.attacker,
         steps=len(played.rollout.actions),
         variant=played.variant,
         episodes=len(returns),
-        mean=earned.mean,
-        standard_error=earned.standard_error,
-        low=earned.low,
-        high=earned.high,
+        mean=estimate.mean,
+        standard_error=estimate.standard_error,
+        low=estimate.low,
+        high=estimate.high,
         compliance=None if counts is None else compliance.Compliance.of(counts),
         restores=played.count("Restore"),
         removes=played.count("Remove"),

@@ -8,7 +8,7 @@ error of the total is that of the episodes' sums of three columns. The red agent
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from math import hypot
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,6 @@ class Published:
         return round(sum(self.columns), 2)
 
 
-LEADERBOARD_SOURCE = "the CAGE Challenge 2 leaderboard (github.com/cage-challenge/cage-challenge-2)"
 LEADERBOARD = (
     #                                             B30    M30    B50    M50    B100    M100
     Published("CardiffUni, winner",             (-3.47, -5.64, -6.41, -8.69, -13.76, -16.60), margin=0.43),
@@ -60,6 +59,7 @@ class LeaderboardScore(tables.Tabular):
 
     columns: tuple[Evaluation, ...]  # in the order of LEADERBOARD_COLUMNS
     total: Total
+    source: ClassVar[str] = "the CAGE Challenge 2 leaderboard (github.com/cage-challenge/cage-challenge-2)"  # of the others
 
     @classmethod
     def of(cls, played: Mapping[str, EpisodeBatch], judging: Judging = DEFAULT_JUDGING) -> "LeaderboardScore":
@@ -97,7 +97,7 @@ class LeaderboardScore(tables.Tabular):
                 }
                 for row in LEADERBOARD
             ],
-            "source": LEADERBOARD_SOURCE,
+            "source": self.source,
         }
 
     def table(self) -> tables.Table:

@@ -268,8 +268,8 @@ class PolicyTable(Answers):
         if workflow not in self._numbers:
             self._numbers[workflow] = len(self.orders)
             self.orders = np.concatenate([self.orders, self.spec.orders([workflow])])
-            one = self.spec.shields([workflow])
-            self.shields = Shields(*(np.concatenate(pair) for pair in zip(self.shields, one, strict=True)))
+            more = self.spec.shields([workflow])
+            self.shields = Shields(*(np.concatenate(pair) for pair in zip(self.shields, more, strict=True)))
         return self._numbers[workflow]
 
     def choose(

@@ -310,13 +310,13 @@ def policy_folder(path: Path) -> Path:
     if not path.exists() and str(path) in shipped_policies():
         return SHIPPED / str(path)
     folder = path.parent if path.name in (RunFiles.policy_json, RunFiles.policy_tensors) else path
-    for place in (folder, RunFiles(folder).best):
-        if RunFiles(place).policy_json.exists():
-            return place
+    for candidate in (folder, RunFiles(folder).best):
+        if RunFiles(candidate).policy_json.exists():
+            return candidate
     if folder.exists():
         missing = f"{RunFiles.policy_json} is missing: name a finished run, of a study one of its searches"
         raise errors.PolicyError(f"{path}: holds no policy ({missing})")
     shipped = shipped_policies()
     near = errors.did_you_mean(str(path), shipped)
-    known = f"there is no such file or run; {', '.join(shipped)} come with fixfirst{near}"
-    raise errors.PolicyError(f"{path}: holds no policy ({known})")
+    why = f"there is no such file or run; {', '.join(shipped)} come with fixfirst{near}"
+    raise errors.PolicyError(f"{path}: holds no policy ({why})")
