@@ -29,7 +29,7 @@ from jobs import WAYS, made_jobs
 from states import memory, play_states, states
 from storms import Kind, crashes, interrupts, kills, limits, notes, races, readers
 
-from fixfirst.game.simulator import compile_kernel
+from fixfirst.api.running import compile_kernel
 
 KINDS = {  # its share of the time, and how often it is tried in a slice
     kills: (6, 4),

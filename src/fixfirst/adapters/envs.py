@@ -56,8 +56,9 @@ def render_mode_name(mode: str | None) -> str | None:
 def autoreset_name(mode: AutoresetMode | str) -> str:
     """Return next_step, same_step or disabled, from Gymnasium's name or ours."""
     name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
-    if name not in base_world.AUTORESET_MODES:
-        raise errors.WorldError(f"autoreset_mode {mode!r} is not one of {', '.join(base_world.AUTORESET_MODES)}")
+    names = [each.name.lower() for each in AutoresetMode]
+    if name not in names:
+        raise errors.WorldError(f"autoreset_mode {mode!r} is not one of {', '.join(names)}")
     return name
 
 

@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+import numpy as np
+
 from fixfirst.api.replays import write_replays
 from fixfirst.api.run_objects import (
     Callback,
@@ -17,7 +19,8 @@ from fixfirst.api.run_objects import (
     load_training,
 )
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
-from fixfirst.game.simulator import compile_kernel
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.learner import driver
 from fixfirst.learner.tournament import Begin, check_trainable, train_in
 from fixfirst.policy import trained
@@ -233,7 +236,6 @@ def _run_study(
     """Run the searches. What they need comes before the folder: without it there is nothing to begin."""
     for each in {config.training.game: config.training for config in configs}.values():
         check_trainable(each)
-    machine_code.announce_compilation()
     compile_kernel()
     with jobs.interrupts() as interrupt, closing(_make_scheduler(execution, configs, interrupt, quiet=quiet)) as scheduler:
         begun = make_study()
@@ -331,3 +333,10 @@ def resume(
     begun = study.open_study(folder, checkout)
     configs = [search.config for search in begun.searches]
     return _run_study(configs, lambda: begun, execution, report=report, quiet=quiet)
+
+
+def compile_kernel() -> None:
+    """Have the machine code on disk before several processes want it at the same time."""
+    world = World(Game(), 1)
+    world.reset(0)
+    world.step(np.zeros(1, np.int64))

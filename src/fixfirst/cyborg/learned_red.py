@@ -17,7 +17,6 @@ import numpy as np
 
 from fixfirst.base import errors
 from fixfirst.game import chance as dice, red_view, state, tables
-from fixfirst.game.images import OT_SERVICE
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy import reds
 
@@ -70,7 +69,7 @@ class LearnedRed:
         """Forget everything: another game begins."""
         self.state[:] = 0
         self.state["red_agent"] = state.LEARNED
-        self.state["red_target"], self.state["red_exploit"], self.state["red_wish"] = state.NO_TARGET, -1, red_view.NO_WISH
+        self.state["red_target"], self.state["red_exploit"], self.state["red_wish"] = state.NO_TARGET, -1, -1
         self.state["red_success"] = state.Success.UNKNOWN
         self._chances["key"] = random.getrandbits(64)
         self._last, self._addresses, self._subnets = None, [], []
@@ -123,7 +122,7 @@ class LearnedRed:
             env["red_exploit"] = used[0] if used else last.wish
         elif last.verb == state.RedVerb.ESCALATE and env["red_success"] == state.Success.TRUE:
             processes = (each for facts in told.values() if isinstance(facts, dict) for each in facts.get("Processes", ()))
-            env["ot_known"] |= any(process.get("Service Name") == OT_SERVICE for process in processes)
+            env["ot_known"] |= any(process.get("Service Name") == "OTService" for process in processes)
 
     def _ports(self, told: dict[str, Any], host: int) -> list[tuple[int, bool]]:
         """Return the ports of a host that an observation names, each with whether it was attacked."""

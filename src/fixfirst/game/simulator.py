@@ -184,27 +184,11 @@ def check_states(states: np.ndarray, scenario: Scenario, learned: int = 0) -> No
         _check_range("observation", seen, 0, 2 ** min(max(scenario.observation_bits - 64 * word, 0), 64) - 1)
 
 
-_HOST_SETS: tuple[str, ...] = (
-    "privileged",
-    "removable",
-    "stubborn",
-    "malware",
-    "patched",
-    "known_hosts",
-    "known_names",
-    "scanned",
-)
-_HOST_SETS += ("exploited", "escalated", "breached", "lost", "failed", "failed_again", "resisted")
+_HOST_SETS: tuple[str, ...] = ("privileged", "removable", "stubborn", "malware", "patched", "known_hosts", "known_names")
+_HOST_SETS += ("scanned", "exploited", "escalated", "breached", "lost", "failed", "failed_again", "resisted")
 
 
 def _check_range(name: str, values: np.ndarray, low: int, high: int) -> None:
     wrong = values[(values < low) | (values > high)]
     if wrong.size:
         raise errors.WorldError(f"state field {name} is {wrong.flat[0]}, not in {low}..{high}")
-
-
-def compile_kernel() -> None:
-    """Have the machine code on disk before several processes want it at the same time."""
-    world = World(Game(), 1)
-    world.reset(0)
-    world.step(np.zeros(1, np.int64))

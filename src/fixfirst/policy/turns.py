@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game import tables
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.chance import chance_keys
 from fixfirst.game.simulator import World
@@ -139,6 +138,5 @@ def play_on(
 def held_mask(access: np.ndarray, least: int = _USER) -> np.ndarray:
     """Return access [..., H] as sets of hosts [...] on which red has at least so much, one bit per host."""
     hosts = access.shape[-1]
-    return (access >= least) @ (1 << np.arange(hosts)).astype(
-        tables.SMALL.host_set if hosts <= tables.SMALL.hosts else tables.LARGE.host_set
-    )
+    bits = (1 << np.arange(hosts)).astype(np.int16 if hosts <= 15 else np.int64)  # a signed word holds one bit less
+    return (access >= least) @ bits
