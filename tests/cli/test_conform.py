@@ -53,12 +53,9 @@ def test_a_file_that_is_no_recording_is_one_line_and_exit_code_2(tmp_path, capsy
 
 def with_pid_reused(tmp_path, step, wrong_step=6):
     """A recording whose reward differs at `wrong_step` and whose process id came back at `step`."""
-    with gzip.open(FOLDER / "b_line.jsonl.gz", "rt") as lines:
-        episode = json.loads(next(lines)) | {"pid_reused": step}
+    episode = first_episode() | {"pid_reused": step}
     episode["steps"][wrong_step - 1][4] -= 1
-    path = tmp_path / "pid.jsonl"
-    path.write_text(json.dumps(episode) + "\n")
-    return path
+    return write(tmp_path / "pid.jsonl", episode)
 
 
 def test_a_coincidence_of_process_ids_is_told_and_no_mismatch(tmp_path, capsys):
