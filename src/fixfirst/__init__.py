@@ -38,13 +38,13 @@ PUBLIC = {
     "settings.search": "SearchConfig search_config",
     "reporter.report": "report",
     "api.attackers": "Exploit exploit train_red",
-    "api.league": "train_league",
+    "api.league": "LeagueRun train_league",
     "api.blue_agent": "BlueAgent",
     "api.evaluate": "compare evaluate leaderboard",
     "api.policies": "export rollout",
     "api.running": "resume search train",
     "api.red_env": "RedEnv VecRedEnv",
-    "api.run_objects": "LeagueRun Progress SearchRun StudyRun TrainRun load_run",
+    "api.run_objects": "Progress SearchRun StudyRun TrainRun load_run",
     "api.watch": "watch",
 }
 _MODULE_OF = {name: f"fixfirst.{module}" for module, names in PUBLIC.items() for name in names.split()}

@@ -13,11 +13,10 @@ from fixfirst.api.attackers import (
 )
 from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
-from fixfirst.api.league import train_league as train_league
+from fixfirst.api.league import LeagueRun as LeagueRun, train_league as train_league
 from fixfirst.api.policies import export as export, rollout as rollout
 from fixfirst.api.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
 from fixfirst.api.run_objects import (
-    LeagueRun as LeagueRun,
     Progress as Progress,
     SearchRun as SearchRun,
     StudyRun as StudyRun,

@@ -1,12 +1,12 @@
 """`ff.train_league`: a defender that learns against attackers that learn."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api import run_objects
 from fixfirst.api.defenders import load_named
-from fixfirst.base import arguments, compile as machine_code, errors
+from fixfirst.api.run_objects import Written
+from fixfirst.base import arguments, compile as machine_code, errors, tables
 from fixfirst.game import red_view
 from fixfirst.game.game_config import Game
 from fixfirst.learner import driver
@@ -15,6 +15,7 @@ from fixfirst.learner.population import FrozenRed
 from fixfirst.policy import reds
 from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live
+from fixfirst.reporter.run import Run
 from fixfirst.runs import csv_logs, layout, manifest, rows
 from fixfirst.runs.layout import RunFiles
 from fixfirst.settings.league import LeagueConfig
@@ -25,10 +26,39 @@ _FIRST_DEFENDER = "champion-current"  # the defender that leagues begin with
 SAVE_EVERY = 25  # updates
 
 
+@dataclass(frozen=True)
+class LeagueRun(Written):
+    """A league: how its defender stood after each round, and its policy once it is finished.
+
+    For example:
+
+        run = ff.train_league(updates=2, responses=0, out="runs/small-league", quiet=True)
+        run.rounds[-1].scripts["b_line"], run.best
+    """
+
+    folder: Path
+    config: LeagueConfig
+    rounds: tuple[rows.LeagueRound, ...]
+
+    def __repr__(self) -> str:
+        return f"LeagueRun({str(self.folder)!r}: {self.rounds[-1].in_words() if self.rounds else 'no round is over'})"
+
+    def table(self) -> tables.Table:
+        """Return a row per round and attacker: the matrix."""
+        columns = rows.MatrixRow.columns()
+        return tables.Table(columns, tuple(tuple(row.values().values()) for row in Run(self.folder).matrix), columns)
+
+
+def load_league(folder: Path) -> LeagueRun:
+    """Return a league as an object; it may be running, finished or interrupted."""
+    run = Run(folder)
+    return LeagueRun(folder, LeagueConfig(**run.config), tuple(rows.league_rounds(run.matrix)))
+
+
 @arguments.checked()
 def train_league(
     *, out: str | Path | None = None, start: str | Path = _FIRST_DEFENDER, quiet: bool = False, **settings: Any
-) -> run_objects.LeagueRun:
+) -> LeagueRun:
     """Train a defender against scripts, frozen attackers and live ones (a league).
 
     start: the defender to begin with; that of a league goes on with its attackers, too. out: runs/league-SEED unless given.
@@ -53,7 +83,7 @@ def train_league(
     return _run(config, folder, policy, origin, quiet)
 
 
-def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun:
+def resume_league(folder: Path, *, quiet: bool = False) -> LeagueRun:
     """Go on with an interrupted league; it ends with the same files as one that was not interrupted."""
     options = manifest.read_manifest(folder)["options"]
     origin = options["from_policy"]
@@ -64,7 +94,7 @@ def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun
     return _run(LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
 
 
-def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> run_objects.LeagueRun:
+def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> LeagueRun:
     """Train, write down every round, and conclude; or raise Interrupted."""
     spec = red_view.RedSpec(start.spec.scenario, config.picky)
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
@@ -79,7 +109,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
             league.save_policy(folder, document)
             last = [row for row in csv_logs.read_rows(RunFiles(folder).matrix, rows.MatrixRow) if row.round == league.rounds]
             driver.conclude(folder, _result(league, last))
-    return run_objects.load_league(folder)
+    return load_league(folder)
 
 
 def _train(league: League, run: driver.Driver, progress: live.ProgressLine, interrupt: object, quiet: bool) -> None:

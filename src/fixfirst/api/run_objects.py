@@ -3,21 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from fixfirst.base import arguments, errors, tables
 from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
 from fixfirst.reporter.run import Run
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher import study
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.search import Search
 from fixfirst.searcher.shared import SharedSearch
-from fixfirst.settings.league import LeagueConfig
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import across_seeds
@@ -27,10 +26,11 @@ from fixfirst.stats.network_facts import NetworkFacts
 from fixfirst.stats.ranking import Ranking
 
 if TYPE_CHECKING:
+    from fixfirst.api.league import LeagueRun
     from fixfirst.stats.agreement import Agreement
 
 
-class _Written(tables.Tabular):
+class Written(tables.Tabular):
     """A run that is written in a folder."""
 
     folder: Path
@@ -46,7 +46,7 @@ class _Written(tables.Tabular):
 
 
 @dataclass(frozen=True)
-class SearchRun(_Written):
+class SearchRun(Written):
     """A search: `answer` is its result, `best` a policy that follows any order, the best one unless told otherwise.
 
     Of the published kind (separate=True) `ranking` is the result, and `best` the policy of the first order.
@@ -125,7 +125,7 @@ class SearchRun(_Written):
 
 
 @dataclass(frozen=True)
-class TrainRun(_Written):
+class TrainRun(Written):
     """One training: what its policy earned, and whether it passed the gate. None while it is not finished.
 
     For example:
@@ -208,30 +208,7 @@ class StudyRun(tables.Tabular):
         return report.report(self.folder, RunFiles(self.folder).page if out is None else out, **options)
 
 
-@dataclass(frozen=True)
-class LeagueRun(_Written):
-    """A league: how its defender stood after each round, and its policy once it is finished.
-
-    For example:
-
-        run = ff.train_league(updates=2, responses=0, out="runs/small-league", quiet=True)
-        run.rounds[-1].scripts["b_line"], run.best
-    """
-
-    folder: Path
-    config: LeagueConfig
-    rounds: tuple[rows.LeagueRound, ...]
-
-    def __repr__(self) -> str:
-        return f"LeagueRun({str(self.folder)!r}: {self.rounds[-1].in_words() if self.rounds else 'no round is over'})"
-
-    def table(self) -> tables.Table:
-        """Return a row per round and attacker: the matrix."""
-        columns = rows.MatrixRow.columns()
-        return tables.Table(columns, tuple(tuple(row.values().values()) for row in Run(self.folder).matrix), columns)
-
-
-AnyRun = SearchRun | TrainRun | StudyRun | LeagueRun
+AnyRun = Union[SearchRun, TrainRun, StudyRun, "LeagueRun"]
 
 
 def load_run(path: str | Path) -> AnyRun:
@@ -246,7 +223,9 @@ def load_run(path: str | Path) -> AnyRun:
     if kind == layout.Kind.TRAIN:
         return load_training(folder)
     if kind == layout.Kind.LEAGUE:
-        return load_league(folder)
+        from fixfirst.api import league  # nobody else waits for it
+
+        return league.load_league(folder)
     searches = tuple(SearchRun(search) for search in study.open_study(folder).searches)
     return StudyRun(folder, searches) if kind == layout.Kind.STUDY else searches[0]
 
@@ -256,12 +235,6 @@ def load_training(folder: Path) -> TrainRun:
     run = Run(folder)
     config, result = TrainConfig.resolve({}, run.config), run.result
     return TrainRun(folder, config, result and result.evaluation, result and bool(result.facts["accepted"]))
-
-
-def load_league(folder: Path) -> LeagueRun:
-    """Return a league as an object; it may be running, finished or interrupted."""
-    run = Run(folder)
-    return LeagueRun(folder, LeagueConfig(**run.config), tuple(rows.league_rounds(run.matrix)))
 
 
 @dataclass(frozen=True)

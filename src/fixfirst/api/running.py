@@ -10,8 +10,8 @@ import numpy as np
 
 from fixfirst.api.replays import write_replays
 from fixfirst.api.run_objects import (
+    AnyRun,
     Callback,
-    LeagueRun,
     Progress as Reached,
     SearchRun,
     StudyRun,
@@ -303,7 +303,7 @@ def resume(
     cyborg: str | Path | None = None,
     report: bool = True,
     quiet: bool = False,
-) -> SearchRun | StudyRun | TrainRun | LeagueRun:
+) -> AnyRun:
     """Go on with an interrupted run; it ends with the same files as one that was never interrupted.
 
     run: a run directory, or the folder of a study: all of its searches that are not finished. cyborg: the checkout, for a

@@ -17,7 +17,7 @@ from fixfirst.settings.search import Execution, SearchConfig
 from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:  # made of models, these are no types to a checker
-    from fixfirst.api import run_objects
+    from fixfirst.api import league as leagues, run_objects
 
     SearchFlags = Any
     TrainFlags = Any
@@ -148,7 +148,7 @@ def train_command(
         _tell(running.train(**chosen, quiet=quiet), as_json)
 
 
-def _train_league(chosen: dict[str, Any], quiet: bool) -> "run_objects.LeagueRun":
+def _train_league(chosen: dict[str, Any], quiet: bool) -> "leagues.LeagueRun":
     """Train a defender against a league: what was given, else the file's settings."""
     from fixfirst.api import league
     from fixfirst.settings.league import LeagueConfig
@@ -206,27 +206,28 @@ def resume_command(
 def _tell(run: "run_objects.AnyRun", as_json: bool, report: bool = False) -> None:
     """Print the result of a run, and what to do next. report: it has a page that is to be named."""
     from fixfirst.api import run_objects
-    from fixfirst.reporter import results
 
-    if isinstance(run, run_objects.TrainRun):
-        from fixfirst.cli.evaluate import print_evaluations  # and all that evaluates
+    if isinstance(run, run_objects.SearchRun | run_objects.StudyRun):
+        from fixfirst.reporter import results
 
-        assert run.evaluation is not None  # it is finished
-        if as_json:
-            return print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})
-        print_evaluations(run.evaluations)
-        gate = [f"gate: {'passed' if run.accepted else 'not passed'}"] if run.evaluation.compliance is not None else []
-        lines, following = gate, [errors.command("evaluate", run.folder)]
-    elif isinstance(run, run_objects.LeagueRun):
-        if as_json:
-            return print_json({"run": str(run.folder), "rounds": [asdict(stand) for stand in run.rounds]})
-        lines = [stand.in_words() for stand in run.rounds]
-        following = [errors.command("report", run.folder), errors.command("evaluate", run.folder, "--exploit")]
-    else:
         searches = [run.search] if isinstance(run, run_objects.SearchRun) else [member.search for member in run.searches]
         page = RunFiles(run.folder).page if report and RunFiles(run.folder).page.exists() else None
         if as_json:
             return print_json(results.searches_document(searches, run.folder, page))
         return results.print_searches(searches, run.folder, page)
+    if isinstance(run, run_objects.TrainRun):
+        from fixfirst.cli.evaluate import print_evaluations
+
+        assert run.evaluation is not None  # it is finished
+        if as_json:
+            return print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})
+        print_evaluations(run.evaluations)
+        lines = [f"gate: {'passed' if run.accepted else 'not passed'}"] if run.evaluation.compliance is not None else []
+        following = [errors.command("evaluate", run.folder)]
+    else:
+        if as_json:
+            return print_json({"run": str(run.folder), "rounds": [asdict(stand) for stand in run.rounds]})
+        lines = [stand.in_words() for stand in run.rounds]
+        following = [errors.command("report", run.folder), errors.command("evaluate", run.folder, "--exploit")]
     for line in (*lines, f"policy: {run.folder}", f"next:   {', '.join(following)}"):
         print(errors.printable(line))
