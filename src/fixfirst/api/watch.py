@@ -25,6 +25,8 @@ from fixfirst.runs.layout import RunFiles
 if TYPE_CHECKING:
     from fixfirst import typed
 
+_MOST_KEPT = 10_000  # episodes whose turns are all kept
+
 
 @arguments.checked()
 def watch(
@@ -96,9 +98,11 @@ def replay(
     game, judging = game_and_judging({**usual, **home, "max_steps": steps})
     count = EPISODES[game.backend] if episodes is None else episodes
     if number is not None:
-        if number >= evaluation.MOST_KEPT:
-            raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
+        if number >= _MOST_KEPT:
+            raise errors.ConfigError(f"number must be in 0..{_MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
+    if not 1 <= count <= _MOST_KEPT:
+        raise errors.ConfigError(f"episodes must be in 1..{_MOST_KEPT}, got {count}")
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
     names, specs = [defender.name for defender in defenders], [defender.spec for defender in defenders]
     return describe(names, specs, batches, game, judging, number=number, seed=seed, greedy=greedy)

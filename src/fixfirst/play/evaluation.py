@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import errors, seeds
+from fixfirst.base import seeds
 from fixfirst.game import parts
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.game_config import Game
@@ -27,7 +27,6 @@ PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
 BATCH = 1_000  # episodes played side by side
 CYBORG_BATCH = 100  # CybORG's environments are large
-MOST_KEPT = 10_000  # episodes whose turns are all kept
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,6 @@ def play(
     keep_turns: for whoever looks at single episodes. changes: of the workflow, on the way. on_pass is told how many
     episodes are done, now and then.
     """
-    if keep_turns and not 1 <= episodes <= MOST_KEPT:
-        raise errors.ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
     batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
     chances = {f"{who}_seed": seeds.stream_seed(seed, purpose, who) for who in ("world", "policy")}
     options: dict[str, Any] = {"workflows": workflows, "changes": changes, "keep_turns": keep_turns, **chances}
