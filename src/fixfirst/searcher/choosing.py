@@ -61,8 +61,8 @@ def _neighbour_orders(
     scheme = tried[0].scheme
     best = [tried[w].order for w in np.argsort(-values.mean(axis=0), kind="stable").tolist()]
     near = dict.fromkeys(order for of in best for order in neighbours(of, scheme.size - len(idle)))
-    known = {workflow.order for workflow in (*tried, *chosen)}
-    new = [order for order in near if order not in known][:count]
+    chosen_before = {workflow.order for workflow in (*tried, *chosen)}
+    new = [order for order in near if order not in chosen_before][:count]
     return [Choice(Workflow(order, scheme), "swap") for order in new]
 
 
@@ -78,8 +78,8 @@ def turns(chosen: Sequence[Workflow], tried: Sequence[Workflow], values: np.ndar
         return [*chosen] * times + before * more
     if not tried:
         return [*chosen]
-    earned = values.mean(axis=0)
-    dear = {tried[w] for w in np.flatnonzero(earned < earned.max() - margin).tolist()}
+    means = values.mean(axis=0)
+    dear = {tried[w] for w in np.flatnonzero(means < means.max() - margin).tolist()}
     return [*chosen] * 2 + [workflow for workflow in chosen if workflow in dear]
 
 

@@ -57,12 +57,12 @@ class RankedTrials:
 
 
 def ranking_table(
-    found: RankedTrials | None, trials: Sequence[Trial], red_agent: Any = "", *, all_tried: bool = False
+    standings: RankedTrials | None, trials: Sequence[Trial], red_agent: Any = "", *, all_tried: bool = False
 ) -> tables.Table:
     """Return a row per order that passed the gate, with its best trial, best first; then, if asked for, the other trials."""
     by_order = {trial.workflow: trial for trial in sorted(trials, key=lambda t: (t.accepted, t.return_mean or -math.inf))}
     verdicts = {True: "may be best", False: "worse"}
-    ranked = () if found is None else found.ranking.rows
+    ranked = () if standings is None else standings.ranking.rows
     lines: list[tuple[Any, ...]] = [
         (by_order[str(row.workflow)], row.mean, row.low, row.high, row.maybe_best, verdicts[row.maybe_best])
         for row in ranked
@@ -72,16 +72,16 @@ def ranking_table(
             verdict = "failed" if trial.status == Status.FAILED else "not accepted"
             lines.append((trial, trial.return_mean, trial.return_low, trial.return_high, False, verdict))
     rows = tuple(
-        (t.workflow, red_agent, *earned, t.compliance, t.contested_compliance, t.id, t.episodes) for t, *earned in lines
+        (t.workflow, red_agent, *numbers, t.compliance, t.contested_compliance, t.id, t.episodes) for t, *numbers in lines
     )
     columns = ("order", "red_agent", "mean", "low", "high", "maybe_best", "verdict", "compliance", "contested")
-    kept = (tables.Column(name, name, tables.percent) for name in columns[-2:])
+    shares = (tables.Column(name, name, tables.percent) for name in columns[-2:])
     shown: tuple[str | tables.Column, ...] = (
         "order",
         tables.Column("mean", "return"),
         tables.INTERVAL,
         "verdict",
-        *kept,
+        *shares,
         "trial",
         "episodes",
     )
@@ -155,8 +155,8 @@ def _orders_table(
     marked = () if ranking is None else ranking.maybe_best
     lines = []
     for order in counts["tried"]:
-        earned = mean_interval(returns[order]) if order in returns else (None, None, None)
-        lines.append((order, *earned, *(count[order] for count in counts.values()), seeds, order in marked))
+        interval = mean_interval(returns[order]) if order in returns else (None, None, None)
+        lines.append((order, *interval, *(count[order] for count in counts.values()), seeds, order in marked))
     lines.sort(key=lambda line: (math.inf if line[1] is None else -line[1], line[0].order))
     columns = ("order", "mean", "low", "high", *counts, "seeds", "maybe_best_of_all")
     of_seeds = (tables.Column((name, "seeds"), name.replace("_", " "), "{}/{}".format) for name in counts)

@@ -79,10 +79,10 @@ class Adaptive:
 
     def orders_table(self, answer: "Answer") -> tables.Table:
         """Return what each order earned in the search, after the rounds if there were any, and under attack."""
-        known = {order.workflow: order.mean for order in answer.orders}
+        means = {order.workflow: order.mean for order in answer.orders}
         after: list[tuple[float, ...]] = [(mean,) for mean in self.scripted] or [()] * len(self.orders)
         rows = tuple(
-            (o.workflow, known[o.workflow], *a, o.mean, o.violations) for o, a in zip(self.orders, after, strict=True)
+            (o.workflow, means[o.workflow], *a, o.mean, o.violations) for o, a in zip(self.orders, after, strict=True)
         )
         rounds = ("after the rounds",) if self.scripted else ()
         columns = ("order", f"against {answer.red_agent}", *rounds, "against the best attacker found", "violations")
@@ -278,13 +278,13 @@ class Answer(tables.Tabular):
     @property
     def telling_orders(self) -> tuple[str, str] | None:
         """The best order, and the same but for the swap that matters most; None if none does, or it was not tried."""
-        known = {order.workflow for order in self.orders}
+        tried = {order.workflow for order in self.orders}
         for swap in self.that_matter if self.is_settled else ():
             for order in self.orders:
-                if (place := _neighbours(order, swap.first, swap.second)) is not None:
+                if (rank := _neighbours(order, swap.first, swap.second)) is not None:
                     units = order.workflow.split(" > ")
-                    other = " > ".join([*units[:place], swap.second, swap.first, *units[place + 2 :]])
-                    if other in known:
+                    other = " > ".join([*units[:rank], swap.second, swap.first, *units[rank + 2 :]])
+                    if other in tried:
                         return order.workflow, other
         return None
 
@@ -334,13 +334,13 @@ class Answer(tables.Tabular):
         return f"Settled already: {errors.list_words(texts)}; {excluded}."
 
     def _verdict(self) -> str:
-        shown = self.that_matter
-        if not shown:
+        swaps = self.that_matter
+        if not swaps:
             bound = max((swap.at_most for swap in self.swaps), default=None)
-            known = "" if bound is None else f" (any swap of neighbours is worth less than {round_up(bound)})"
-            return f"Against {self.red_agent} no {self._nothing()}{known}{self._but()}."
-        what = "it is worth" if len(shown) == 1 else "this is worth:"
-        worth = [_worth(swap, named=len(shown) > 1) for swap in shown]
+            at_most = "" if bound is None else f" (any swap of neighbours is worth less than {round_up(bound)})"
+            return f"Against {self.red_agent} no {self._nothing()}{at_most}{self._but()}."
+        what = "it is worth" if len(swaps) == 1 else "this is worth:"
+        worth = [_worth(swap, named=len(swaps) > 1) for swap in swaps]
         return f"{self.rule}. Against {self.red_agent} {what} {errors.list_words(worth)}{self._but()}."
 
     def _why(self) -> str:
@@ -348,8 +348,8 @@ class Answer(tables.Tabular):
         if not self.that_matter or not self.that_matter[0].parts:
             return ""
         swap = self.that_matter[0]
-        shown = {n: part.mean for n, part in swap.parts.items() if part.exceeds() and abs(part.mean) >= LEAST_PART}
-        more, less = ([_because(n, price) for n, price in shown.items() if (price > 0) == up] for up in (True, False))
+        means = {n: part.mean for n, part in swap.parts.items() if part.exceeds() and abs(part.mean) >= LEAST_PART}
+        more, less = ([_because(n, price) for n, price in means.items() if (price > 0) == up] for up in (True, False))
         if not more:
             return ""
         reasons = errors.list_words(more)
@@ -372,9 +372,9 @@ class Answer(tables.Tabular):
             of_unit = [swap for swap in self.swaps if unit in (swap.first, swap.second)]
             if of_unit and self.that_matter and not any(swap in self.that_matter for swap in of_unit):
                 most = max(swap.at_most for swap in of_unit)
-                known = f"where {unit} stands makes no difference (less than {round_up(most)})"
-                unknown = f"whether it matters where {unit} stands is open (up to {round_up(most)})"
-                texts.append(known if most <= self.margin else unknown)
+                alike = f"where {unit} stands makes no difference (less than {round_up(most)})"
+                undecided = f"whether it matters where {unit} stands is open (up to {round_up(most)})"
+                texts.append(alike if most <= self.margin else undecided)
         return _sentence(errors.list_words(texts))
 
     def _never_held(self) -> str:
@@ -432,8 +432,8 @@ def _numbers(values: Sequence[float]) -> str:
 def _neighbours(order: pricing.OrderResult, first: str, second: str) -> int | None:
     """Return the place of one unit type that stands right before another; None if it does not."""
     units = order.workflow.split(" > ")
-    place = units.index(first)
-    return place if units[place + 1 : place + 2] == [second] else None
+    rank = units.index(first)
+    return rank if units[rank + 1 : rank + 2] == [second] else None
 
 
 def _worth(swap: pricing.Swap, *, named: bool) -> str:
@@ -462,8 +462,8 @@ def _sentence(text: str) -> str:
 
 def nothing_shown(answers: Sequence[Answer]) -> str:
     """Return what is said after "no" of answers none of which has a swap that matters."""
-    known = any(swap.is_shown for answer in answers for swap in answer.swaps)
-    more = f" by more than {max(answer.margin for answer in answers):g}" if known else ""
+    is_shown = any(swap.is_shown for answer in answers for swap in answer.swaps)
+    more = f" by more than {max(answer.margin for answer in answers):g}" if is_shown else ""
     worse = any(order.tier == Tier.WORSE for answer in answers for order in answer.orders)
     return ("swap of neighbours is shown to matter" if worse else "order is shown to be better than another") + more
 

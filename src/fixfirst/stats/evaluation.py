@@ -42,9 +42,9 @@ class Evaluation:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> "Evaluation":
         """Make one from what `asdict` gave, as in result.json."""
-        known = {f.name: document[f.name] for f in fields(cls) if f.name in document}
-        compliance = known.get("compliance")
-        return cls(**known | {"compliance": None if compliance is None else Compliance.from_dict(compliance)})
+        facts = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        compliance = facts.get("compliance")
+        return cls(**facts | {"compliance": None if compliance is None else Compliance.from_dict(compliance)})
 
     def difference(self, second: "Evaluation", margin: float) -> Difference:
         """Return how another world differs: Welch's interval of the mean returns, and TOST against +-margin at 5 %."""
@@ -76,16 +76,16 @@ class Evaluations(list[Evaluation], tables.Tabular):
         rates = (f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high"))
         columns = [*_PLAIN, *rates, "repairs_per_episode", "restores", "removes"]
         judged = _JUDGED if any(row.compliance is not None for row in self) else ()
-        earned = (tables.Column("mean", "return"), tables.Column("standard_error", "± s.e."), tables.INTERVAL)
+        returns = (tables.Column("mean", "return"), tables.Column("standard_error", "± s.e."), tables.INTERVAL)
         repairs = (tables.Column("restores", "Restores"), tables.Column("removes", "Removes"))
-        shown: tuple[str | tables.Column, ...] = ("red_agent", "steps", *earned, *judged, *repairs)
+        shown: tuple[str | tables.Column, ...] = ("red_agent", "steps", *returns, *judged, *repairs)
         return tables.Table(tuple(columns), tuple(_values(row) for row in self), shown)
 
 
 def _values(row: Evaluation) -> tuple[Any, ...]:
     values: list[Any] = [getattr(row, column) for column in _PLAIN]
     for rate in _RATES:
-        found = None if row.compliance is None else getattr(row.compliance, rate)
-        values += [None] * 3 if found is None else [found.value, found.low, found.high]
+        share = None if row.compliance is None else getattr(row.compliance, rate)
+        values += [None] * 3 if share is None else [share.value, share.low, share.high]
     per_episode = None if row.compliance is None else row.compliance.repairs_per_episode
     return (*values, per_episode, row.restores, row.removes)

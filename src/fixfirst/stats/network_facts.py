@@ -47,8 +47,8 @@ class NetworkFacts:
 
     def ranked(self, rank: Callable[[Traits], float]) -> list[Pair]:
         """Return all pairs of unit types of which the first has the smaller rank."""
-        known = [(name, rank(traits)) for name, traits in self.units.items() if traits.hosts]
-        return [(a, b) for a, of_a in known for b, of_b in known if of_a < of_b]
+        ranks = [(name, rank(traits)) for name, traits in self.units.items() if traits.hosts]
+        return [(a, b) for a, of_a in ranks for b, of_b in ranks if of_a < of_b]
 
 
 def _distances(scenario: Scenario) -> list[int | None]:
@@ -56,10 +56,10 @@ def _distances(scenario: Scenario) -> list[int | None]:
     distances: list[int | None] = [None] * scenario.num_hosts
     waiting = deque([] if scenario.target is None else [(scenario.target_id, 0)])
     while waiting:
-        found, distance = waiting.popleft()
-        if distances[found] is None:
-            distances[found] = distance
-            waiting += ((n, distance + 1) for n, host in enumerate(scenario.hosts) if _leads(scenario, host, found))
+        reached, distance = waiting.popleft()
+        if distances[reached] is None:
+            distances[reached] = distance
+            waiting += ((n, distance + 1) for n, host in enumerate(scenario.hosts) if _leads(scenario, host, reached))
     return distances
 
 
