@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -22,7 +23,8 @@ from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.learner import driver
-from fixfirst.learner.tournament import Begin, check_trainable, train_in
+from fixfirst.learner.tournament import Begin, train_in
+from fixfirst.play.rollout import make_world
 from fixfirst.policy import trained
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
@@ -77,7 +79,7 @@ def train(
         before = _finished_before(name, resolved, quiet)
         if before is not None:
             return load_training(before)
-    check_trainable(resolved)
+    _check_trainable(resolved)
     machine_code.announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
@@ -92,6 +94,16 @@ def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> We
     if from_policy is None:
         return None
     return trained.load_parent(arguments.check_path("from_policy", from_policy), config.spec).weights
+
+
+def _check_trainable(config: TrainConfig) -> None:
+    """Raise what would keep a training from beginning: an extra or CybORG is not there, or is not what the config says."""
+    if config.tensorboard and find_spec("tensorboard") is None:
+        raise errors.ConfigError(
+            "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
+        )
+    if config.game.backend == "cyborg":
+        make_world(config.game, 1).close()
 
 
 def _run(
@@ -235,7 +247,7 @@ def _run_study(
 ) -> SearchRun | StudyRun:
     """Run the searches. What they need comes before the folder: without it there is nothing to begin."""
     for each in {config.training.game: config.training for config in configs}.values():
-        check_trainable(each)
+        _check_trainable(each)
     compile_kernel()
     with jobs.interrupts() as interrupt, closing(_make_scheduler(execution, configs, interrupt, quiet=quiet)) as scheduler:
         begun = make_study()
@@ -322,7 +334,7 @@ def resume(
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:
         config, options = TrainConfig.resolve({"cyborg": checkout}, manifest.read_config(folder)), document["options"]
-        check_trainable(config)
+        _check_trainable(config)
         machine_code.announce_compilation()
         start, tested = _starting_weights(config, options["from_policy"]), options.get("test_episodes", TEST_EPISODES)
         return _run(config, folder, start, execution.workers, tested, quiet)

@@ -12,7 +12,7 @@ from fixfirst.cli.app import RARE, Again, CyborgFlag, Json, Quiet, Switch, Table
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.runs import layout, manifest, sessions
 from fixfirst.runs.layout import RunFiles
-from fixfirst.settings.presets import LEAGUE, PUBLISHED, SHOWN_DEFAULTS
+from fixfirst.settings.presets import LEAGUE, PUBLISHED
 from fixfirst.settings.search import Execution, SearchConfig
 from fixfirst.settings.training import TrainConfig
 
@@ -26,7 +26,7 @@ else:
         SearchConfig,
         without=("units", "workflow"),
         helps={"preset": f"default, or a published one: {', '.join(PUBLISHED)}."},
-        defaults=SHOWN_DEFAULTS,
+        defaults=SearchConfig.defaults_of({}) | SearchConfig.defaults_of({"separate": True}),
     )
     TrainFlags = flags_of(TrainConfig)
 

@@ -12,7 +12,6 @@ Killed and begun again, a tournament goes on with the entrants that are not fini
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import cycle, islice
 from multiprocessing import current_process
 from pathlib import Path
@@ -23,7 +22,6 @@ from fixfirst.learner.driver import Driver, read_checkpoint, restore_checkpoint
 from fixfirst.learner.openings import evaluate_openings
 from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, stages_of
 from fixfirst.learner.training import Training, identity_of
-from fixfirst.play.rollout import make_world
 from fixfirst.policy.network import Weights
 from fixfirst.runs import csv_logs, rows, sessions
 from fixfirst.runs.layout import RunFiles
@@ -46,16 +44,6 @@ class Begin:
 
 
 _FROM_SCRATCH = Begin()
-
-
-def check_trainable(config: TrainConfig) -> None:
-    """Raise what would keep a training from beginning: an extra or CybORG is not there, or is not what the config says."""
-    if config.tensorboard and find_spec("tensorboard") is None:
-        raise errors.ConfigError(
-            "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
-        )
-    if config.game.backend == "cyborg":
-        make_world(config.game, 1).close()
 
 
 @contextmanager

@@ -97,4 +97,3 @@ SHARED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "row_parts": 2,
     }
 )
-SHOWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({**SHARED_DEFAULTS, **TRIAL_DEFAULTS})  # by --help
