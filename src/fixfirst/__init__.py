@@ -42,9 +42,9 @@ PUBLIC = {
     "api.blue_agent": "BlueAgent",
     "api.evaluate": "compare evaluate leaderboard",
     "api.policies": "export rollout",
-    "api.running": "resume search train",
+    "api.running": "load_run resume search train",
     "api.red_env": "RedEnv VecRedEnv",
-    "api.run_objects": "Progress SearchRun StudyRun TrainRun load_run",
+    "api.run_objects": "Progress SearchRun StudyRun TrainRun",
     "api.watch": "watch",
 }
 _MODULE_OF = {name: f"fixfirst.{module}" for module, names in PUBLIC.items() for name in names.split()}

@@ -21,9 +21,8 @@ from fixfirst.api.run_objects import (
     SearchRun as SearchRun,
     StudyRun as StudyRun,
     TrainRun as TrainRun,
-    load_run as load_run,
 )
-from fixfirst.api.running import resume as resume, search as search, train as train
+from fixfirst.api.running import load_run as load_run, resume as resume, search as search, train as train
 from fixfirst.api.watch import watch as watch
 from fixfirst.base.errors import (
     ActionError as ActionError,

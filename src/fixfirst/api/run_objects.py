@@ -3,17 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
-from fixfirst.base import arguments, errors, tables
+from fixfirst.base import errors, tables
 from fixfirst.policy.trained import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
 from fixfirst.reporter.run import Run
-from fixfirst.runs import layout, manifest
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
-from fixfirst.searcher import study
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.search import Search
 from fixfirst.searcher.shared import SharedSearch
@@ -26,7 +24,6 @@ from fixfirst.stats.network_facts import NetworkFacts
 from fixfirst.stats.ranking import Ranking
 
 if TYPE_CHECKING:
-    from fixfirst.api.league import LeagueRun
     from fixfirst.stats.agreement import Agreement
 
 
@@ -206,28 +203,6 @@ class StudyRun(tables.Tabular):
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""
         return report.report(self.folder, RunFiles(self.folder).page if out is None else out, **options)
-
-
-AnyRun = Union[SearchRun, TrainRun, StudyRun, "LeagueRun"]
-
-
-def load_run(path: str | Path) -> AnyRun:
-    """Open a run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
-
-    For example:
-
-        run = ff.load_run("runs/first")  # a SearchRun, TrainRun, StudyRun or LeagueRun
-    """
-    folder = arguments.check_path("a run", path)
-    kind = manifest.read_manifest(folder)["kind"]
-    if kind == layout.Kind.TRAIN:
-        return load_training(folder)
-    if kind == layout.Kind.LEAGUE:
-        from fixfirst.api import league  # nobody else waits for it
-
-        return league.load_league(folder)
-    searches = tuple(SearchRun(search) for search in study.open_study(folder).searches)
-    return StudyRun(folder, searches) if kind == layout.Kind.STUDY else searches[0]
 
 
 def load_training(folder: Path) -> TrainRun:

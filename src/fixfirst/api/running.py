@@ -1,4 +1,4 @@
-"""`ff.search`, the main job: a search, or several; `ff.train`, one order, with its final evaluation; `ff.resume`, either."""
+"""`ff.search`, the main job: one, or several; `ff.train`, one order, with its final test; `ff.resume` and `ff.load_run`."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -11,7 +11,6 @@ import numpy as np
 
 from fixfirst.api.replays import write_replays
 from fixfirst.api.run_objects import (
-    AnyRun,
     Callback,
     Progress as Reached,
     SearchRun,
@@ -36,6 +35,9 @@ from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:
     from fixfirst import typed
+    from fixfirst.api.league import LeagueRun
+
+    AnyRun = SearchRun | TrainRun | StudyRun | LeagueRun
 
 TEST_EPISODES = 1_000
 
@@ -315,7 +317,7 @@ def resume(
     cyborg: str | Path | None = None,
     report: bool = True,
     quiet: bool = False,
-) -> AnyRun:
+) -> "AnyRun":
     """Go on with an interrupted run; it ends with the same files as one that was never interrupted.
 
     run: a run directory, or the folder of a study: all of its searches that are not finished. cyborg: the checkout, for a
@@ -352,3 +354,22 @@ def compile_kernel() -> None:
     world = World(Game(), 1)
     world.reset(0)
     world.step(np.zeros(1, np.int64))
+
+
+def load_run(path: str | Path) -> "AnyRun":
+    """Open a run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
+
+    For example:
+
+        run = ff.load_run("runs/first")  # a SearchRun, TrainRun, StudyRun or LeagueRun
+    """
+    folder = arguments.check_path("a run", path)
+    kind = manifest.read_manifest(folder)["kind"]
+    if kind == layout.Kind.TRAIN:
+        return load_training(folder)
+    if kind == layout.Kind.LEAGUE:
+        from fixfirst.api import league  # nobody else waits for it
+
+        return league.load_league(folder)
+    searches = tuple(SearchRun(search) for search in study.open_study(folder).searches)
+    return StudyRun(folder, searches) if kind == layout.Kind.STUDY else searches[0]

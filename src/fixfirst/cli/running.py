@@ -17,7 +17,7 @@ from fixfirst.settings.search import Execution, SearchConfig
 from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:  # made of models, these are no types to a checker
-    from fixfirst.api import league as leagues, run_objects
+    from fixfirst.api import league as leagues, running
 
     SearchFlags = Any
     TrainFlags = Any
@@ -203,7 +203,7 @@ def resume_command(
     _tell(result, as_json, report)
 
 
-def _tell(run: "run_objects.AnyRun", as_json: bool, report: bool = False) -> None:
+def _tell(run: "running.AnyRun", as_json: bool, report: bool = False) -> None:
     """Print the result of a run, and what to do next. report: it has a page that is to be named."""
     from fixfirst.api import run_objects
 
