@@ -21,10 +21,7 @@ NAMES = [f"{red}{variant}" for red in ("b_line", "meander") for variant in VARIA
 
 
 def replayed(*paths):
-    report = ReplayReport()
-    for path in paths:
-        check_file(path, report)
-    return report
+    return sum(map(check_file, paths), start=ReplayReport())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,7 +19,7 @@ from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyb
 from fixfirst.cyborg.cyborg_game import CyborgGame
 from fixfirst.cyborg.identity import facts_of_variant, identify
 from fixfirst.cyborg.recorder import Recording, record
-from fixfirst.cyborg.recordings import ReplayReport, check_file, read_episodes
+from fixfirst.cyborg.recordings import check_file, read_episodes
 from fixfirst.game import parts
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
@@ -207,10 +207,8 @@ def test_importing_cyborg_makes_no_noise():
 
 def recorded(path, num_workers=None, **settings):
     """Record CybORG quietly, replay what was recorded, and return both reports."""
-    report = ReplayReport()
     summary = record(find_cyborg(), path, Recording(**settings), num_workers=num_workers, say=lambda text: None)
-    check_file(path, report)
-    return summary, report
+    return summary, check_file(path)
 
 
 @needs_cyborg
@@ -266,6 +264,5 @@ def test_a_process_id_that_comes_back_is_marked(tmp_path):
     """With ids forced to repeat, unseen sessions become removable: told as coincidences, never as mismatches."""
     path = tmp_path / "forced.jsonl"
     subprocess.run([sys.executable, "-c", FORCE_PID, path], check=True)
-    report = ReplayReport()
-    check_file(path, report)
+    report = check_file(path)
     assert report.mismatches == [] and report.coincidences

@@ -4,6 +4,7 @@ Observation: what red reads, 198 bits in CAGE2 (`game/red_view.py`). Action: one
 exploit. Reward: what blue loses. Episodes end only by their step limit, so `terminated` is always False.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -77,7 +78,9 @@ class VecRedEnv(gym.vector.VectorEnv):
         self._turns = play_turns(self.world, self._defender.player, first_order, policy_seed, episode=self._episode)
         return self._show()
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(
+        self, actions: np.ndarray | Sequence[Any]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one turn of every game; if they have ended, begin the next ones."""
         world, nobody = self.world, np.zeros(self.num_envs, np.bool_)
         if self._seed is None:
@@ -124,7 +127,7 @@ class RedEnv(gym.Env[np.ndarray, np.int64]):
         """Play one turn."""
         if self.envs.world.ended.any():
             raise errors.ResetNeeded("the episode has ended: reset before the next step")
-        observations, rewards, _, truncated, info = self.envs.step(envs.single_action(action))
+        observations, rewards, _, truncated, info = self.envs.step([action])
         return observations[0], float(rewards[0]), False, bool(truncated[0]), _first(info)
 
 
@@ -154,11 +157,11 @@ class _RedControls:
     def info(self) -> dict[str, Any]:
         return {"action_mask": self._allowed.astype(np.int8), "_action_mask": self._everywhere}
 
-    def take(self, choices: np.ndarray) -> None:
+    def take(self, choices: np.ndarray | Sequence[Any]) -> None:
         """Let these be red's next choices [N]; one that red knows too little for is a turn slept."""
         given = arguments.as_array("actions", choices, errors.ActionError)
         if given.shape != self._choices.shape or given.dtype.kind not in "iu":
-            raise errors.ActionError(f"actions must be {len(self._choices)} whole numbers, got {choices!r}")
+            raise errors.ActionError(f"actions must be a whole number per game [{len(self._choices)}], got {choices!r}")
         wrong = given[(given < 0) | (given >= self._spec.actions)]
         if len(wrong):
             raise errors.ActionError(f"action {wrong[0]} is not in 0..{self._spec.actions - 1}")

@@ -45,21 +45,19 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
         Recordings (.jsonl or .jsonl.gz, see tests/conformance/README.md), e.g. tests/conformance/*.jsonl.gz
     """
     machine_code.announce_compilation()
-    total = recordings.ReplayReport()
     width = min(36, max(len(path.name) for path in files))
-    rows = []
+    reports = []
     for path in files:
-        report = recordings.ReplayReport()
-        recordings.check_file(path, report)
-        total.add(report)
-        rows.append({"file": path.name, **_counts(report)})
+        reports.append(recordings.check_file(path))
         if not as_json:
-            _print_counts(path.name, width, report)
+            _print_counts(path.name, width, reports[-1].counts)
+    total = sum(reports[1:], start=reports[0])
     first = total.mismatches[0] if total.mismatches else None
     if as_json:
-        print_json({**_counts(total), "first_mismatch": vars(first) if first else None, "files": rows})
+        rows = [{"file": path.name, **report.counts} for path, report in zip(files, reports, strict=True)]
+        print_json({**total.counts, "first_mismatch": vars(first) if first else None, "files": rows})
     else:
-        _print_counts("total", width, total)
+        _print_counts("total", width, total.counts)
         for coincidence in total.coincidences:
             print(f"coincidence of process ids, which the model leaves out: {coincidence}")
         if first:
@@ -67,12 +65,7 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
     return 1 if first else 0
 
 
-def _counts(report: recordings.ReplayReport) -> dict[str, int]:
-    mismatches, coincidences = len(report.mismatches), len(report.coincidences)
-    return {"episodes": report.episodes, "steps": report.steps, "mismatches": mismatches, "coincidences": coincidences}
-
-
-def _print_counts(name: str, width: int, report: recordings.ReplayReport) -> None:
-    counts = {what: count for what, count in _counts(report).items() if count or what != "coincidences"}
+def _print_counts(name: str, width: int, counts: dict[str, int]) -> None:
+    counts = {what: count for what, count in counts.items() if count or what != "coincidences"}
     columns = (f"{count:{6 if what == 'episodes' else 5},} {what}" for what, count in counts.items())
     print(f"{name:{width}}", *columns, flush=True)

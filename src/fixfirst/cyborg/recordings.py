@@ -224,16 +224,19 @@ class ReplayReport:
     mismatches: list[Mismatch] = field(default_factory=list)  # at most one per episode: afterwards all may differ
     coincidences: list[Mismatch] = field(default_factory=list)  # differences after a process id was used twice
 
-    def add(self, other: "ReplayReport") -> None:
-        """Take over what another replay found."""
-        self.episodes += other.episodes
-        self.steps += other.steps
-        self.mismatches += other.mismatches
-        self.coincidences += other.coincidences
+    def __add__(self, other: "ReplayReport") -> "ReplayReport":
+        mine, theirs = vars(self), vars(other)
+        return ReplayReport(**{name: mine[name] + theirs[name] for name in mine})
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of each."""
+        return {name: value if isinstance(value, int) else len(value) for name, value in vars(self).items()}
 
 
-def check_file(path: Path, report: ReplayReport) -> None:
-    """Replay every episode of a file, adding to `report`."""
+def check_file(path: Path) -> ReplayReport:
+    """Replay every episode of a file."""
+    report = ReplayReport()
     for episode in read_episodes(path):
         report.episodes += 1
         report.steps += len(episode.steps)
@@ -241,6 +244,7 @@ def check_file(path: Path, report: ReplayReport) -> None:
         if mismatch is not None:
             by_pid = episode.pid_reused is not None and mismatch.step >= episode.pid_reused
             (report.coincidences if by_pid else report.mismatches).append(mismatch)
+    return report
 
 
 def first_difference(episode: RecordedEpisode, file: str = "") -> Mismatch | None:
