@@ -463,7 +463,7 @@ def lock_is_a_folder(copy):
     [
         (lambda copy: write_config(copy, {"sed": 1}), "unknown setting 'sed'; did you mean 'seed'?"),
         (swap_rows, "trials.csv: line 2 is not of trial 0, or damaged"),
-        (lock_is_a_folder, "cannot be written (Is a directory); mend that, then: fixfirst resume"),
+        (lock_is_a_folder, "cannot be written (Is a directory); fix this, then run: fixfirst resume"),
     ],
 )
 def test_a_damaged_run_is_one_line_and_stays_as_it_is(copy, capsys, damage, says):
@@ -483,7 +483,7 @@ def test_a_full_disk_in_a_training_is_one_line_and_the_search_can_go_on(searched
         folder = start(tmp_path / "run", SEARCHED, workers=workers, expect=2)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    one_line(capsys, f"{folder}: cannot be written (File too large); mend that, then: fixfirst resume {folder}")
+    one_line(capsys, f"{folder}: cannot be written (File too large); fix this, then run: fixfirst resume {folder}")
     resume(folder)
     assert outcome(folder) == outcome(searched)
 
@@ -501,7 +501,7 @@ def test_a_disk_that_is_full_when_a_trial_is_recorded_loses_nothing(searched, tm
     with monkeypatch.context() as patched:
         patched.setattr(CsvLog, "sync", flush)
         folder = start(tmp_path / "run", SEARCHED, expect=2)
-    one_line(capsys, f"cannot be written (No space left on device); mend that, then: fixfirst resume {folder}")
+    one_line(capsys, f"cannot be written (No space left on device); fix this, then run: fixfirst resume {folder}")
     resume(folder)
     assert outcome(folder) == outcome(searched)
 

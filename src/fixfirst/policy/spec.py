@@ -77,7 +77,7 @@ class PolicySpec:
 
     def __post_init__(self) -> None:
         if self.keeping not in SHIELDS:
-            raise errors.ConfigError(f"an order is kept by one of {', '.join(SHIELDS)}, got {self.keeping!r}")
+            raise errors.ConfigError(f"unknown shield {self.keeping!r}; use {', '.join(SHIELDS)}")
         for part in (self.action_set, self.units):
             if part is not None and part.scenario != self.scenario:
                 raise errors.ConfigError(f"a policy of {self.scenario.name} cannot have parts of {part.scenario.name}")

@@ -85,9 +85,9 @@ def _curve_sections(run: Run, answer: Answer) -> list[Section]:
 
 def _why_sections(answer: Answer) -> list[Section]:
     """Take the dearest price that matters apart."""
-    if not answer.that_matter or not answer.that_matter[0].parts:
+    if not answer.significant_swaps or not answer.significant_swaps[0].parts:
         return []
-    swap = answer.that_matter[0]
+    swap = answer.significant_swaps[0]
     title = f"What {swap.second} before {swap.first} costs more, part by part"
     rows = tuple((name, *part) for name, part in swap.parts.items())
     parts = Table(("part", "points", "low", "high"), rows, ("part", Column("points", "points an episode"), INTERVAL), title)

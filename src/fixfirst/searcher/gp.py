@@ -1,4 +1,4 @@
-"""Gaussian process over orders: what the told returns say about every order, tried or not.
+"""Gaussian process over orders: the posterior of every order's return, tried or not, given those that were observed.
 
 n told orders, p pending ones, m candidates, U unit types, G models.
 

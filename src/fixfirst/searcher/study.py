@@ -128,7 +128,7 @@ def run_searches(searches: Sequence[Search], scheduler: jobs.Scheduler, view: Vi
 
     for search in searches:
         view.begin(search)
-    with errors.writing(folder, f"; mend that, then: {errors.command('resume', folder)}"):
+    with errors.writing(folder, f"; fix this, then run: {errors.command('resume', folder)}"):
         work = [work_on(search) for search in searches]
         plans.run_plans(work, scheduler, lambda i, number, text: view.progress(searches[i], number, text), interrupt)
     return len(ended) == len(searches)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fixfirst.base import errors
-from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown
+from fixfirst.stats.answer import NO_ANSWER, Answer, no_effect_text
 from fixfirst.stats.network_facts import NetworkFacts, Pair
 from fixfirst.stats.survey import Survey
 from fixfirst.stats.worlds import SearchedWorld, Verdict
@@ -85,7 +85,7 @@ class Agreement:
             return NO_ANSWER
         if any(world.pairs for world in self.worlds):
             return "No order is shown to be better than another: seeds disagree"
-        return f"No {nothing_shown([answer for world in self.worlds for answer in world.settled])}"
+        return f"No {no_effect_text([answer for world in self.worlds for answer in world.settled])}"
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -240,7 +240,7 @@ class Answer(tables.Tabular):
     # ---- words
 
     @property
-    def that_matter(self) -> tuple[pricing.Swap, ...]:
+    def significant_swaps(self) -> tuple[pricing.Swap, ...]:
         """Swaps that are shown to be worth more than the margin."""
         return tuple(s for s in self.swaps if s.interval.exceeds(self.margin) and not s.falling)
 
@@ -258,14 +258,14 @@ class Answer(tables.Tabular):
         """The rule in a few words, e.g. "Fix enterprise before user"."""
         if not self.is_settled:
             return NO_ANSWER
-        pairs = [f"{swap.first} before {swap.second}" for swap in self.that_matter]
-        return f"Fix {errors.list_words(pairs)}" if pairs else f"No {self._nothing()}"
+        pairs = [f"{swap.first} before {swap.second}" for swap in self.significant_swaps]
+        return f"Fix {errors.list_words(pairs)}" if pairs else f"No {self._no_effect()}"
 
-    def _nothing(self) -> str:
+    def _no_effect(self) -> str:
         """Return what is said after "no" if no swap matters."""
         if all(order.tier == Tier.GOOD for order in self.orders):
             return f"order is better than another by more than {self.margin:g}"
-        return nothing_shown([self])
+        return no_effect_text([self])
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -279,7 +279,7 @@ class Answer(tables.Tabular):
     def telling_orders(self) -> tuple[str, str] | None:
         """The best order, and the same but for the swap that matters most; None if none does, or it was not tried."""
         tried = {order.workflow for order in self.orders}
-        for swap in self.that_matter if self.is_settled else ():
+        for swap in self.significant_swaps if self.is_settled else ():
             for order in self.orders:
                 if (rank := _neighbours(order, swap.first, swap.second)) is not None:
                     units = order.workflow.split(" > ")
@@ -321,12 +321,12 @@ class Answer(tables.Tabular):
     @cached_property
     def excluded(self) -> frozenset[str]:
         """Orders that are known to be worse though there is no answer yet: they have a settled swap the wrong way round."""
-        wrong = [(s.second, s.first) for s in self.that_matter] if not self.is_settled else []
+        wrong = [(s.second, s.first) for s in self.significant_swaps] if not self.is_settled else []
         return frozenset(o.workflow for o in self.orders if any(_neighbours(o, *pair) is not None for pair in wrong))
 
     def _settled_already(self) -> str:
         """Return what is known though other prices still fall."""
-        texts = [_worth(swap, named=True) for swap in self.that_matter]
+        texts = [_worth(swap, named=True) for swap in self.significant_swaps]
         if not texts:
             return ""
         worse = len(self.excluded) * (self.all_orders // self.possible)
@@ -334,20 +334,20 @@ class Answer(tables.Tabular):
         return f"Settled already: {errors.list_words(texts)}; {excluded}."
 
     def _verdict(self) -> str:
-        swaps = self.that_matter
+        swaps = self.significant_swaps
         if not swaps:
             bound = max((swap.at_most for swap in self.swaps), default=None)
             at_most = "" if bound is None else f" (any swap of neighbours is worth less than {round_up(bound)})"
-            return f"Against {self.red_agent} no {self._nothing()}{at_most}{self._but()}."
+            return f"Against {self.red_agent} no {self._no_effect()}{at_most}{self._caveats()}."
         what = "it is worth" if len(swaps) == 1 else "this is worth:"
         worth = [_worth(swap, named=len(swaps) > 1) for swap in swaps]
-        return f"{self.rule}. Against {self.red_agent} {what} {errors.list_words(worth)}{self._but()}."
+        return f"{self.rule}. Against {self.red_agent} {what} {errors.list_words(worth)}{self._caveats()}."
 
     def _why(self) -> str:
         """Return what the price of the dearest swap that matters consists of."""
-        if not self.that_matter or not self.that_matter[0].parts:
+        if not self.significant_swaps or not self.significant_swaps[0].parts:
             return ""
-        swap = self.that_matter[0]
+        swap = self.significant_swaps[0]
         means = {n: part.mean for n, part in swap.parts.items() if part.exceeds() and abs(part.mean) >= LEAST_PART}
         more, less = ([_because(n, price) for n, price in means.items() if (price > 0) == up] for up in (True, False))
         if not more:
@@ -360,7 +360,7 @@ class Answer(tables.Tabular):
             reasons += f"; parts that are not shown by themselves make {rest:+.1f}"
         return _sentence(f"{swap.second} before {swap.first} costs {swap.price:.1f}: {reasons}")
 
-    def _but(self) -> str:
+    def _caveats(self) -> str:
         """Return what takes away from the answer, for the same sentence."""
         never = self.possible - len(self.orders)
         return f"; {never:,} of {self.possible:,} orders were never tried" if never else ""
@@ -370,7 +370,7 @@ class Answer(tables.Tabular):
         texts = []
         for unit in self.units:
             of_unit = [swap for swap in self.swaps if unit in (swap.first, swap.second)]
-            if of_unit and self.that_matter and not any(swap in self.that_matter for swap in of_unit):
+            if of_unit and self.significant_swaps and not any(swap in self.significant_swaps for swap in of_unit):
                 most = max(swap.at_most for swap in of_unit)
                 alike = f"where {unit} stands makes no difference (less than {round_up(most)})"
                 undecided = f"whether it matters where {unit} stands is open (up to {round_up(most)})"
@@ -460,7 +460,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def nothing_shown(answers: Sequence[Answer]) -> str:
+def no_effect_text(answers: Sequence[Answer]) -> str:
     """Return what is said after "no" of answers none of which has a swap that matters."""
     is_shown = any(swap.is_shown for answer in answers for swap in answer.swaps)
     more = f" by more than {max(answer.margin for answer in answers):g}" if is_shown else ""

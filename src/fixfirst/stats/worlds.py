@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown, round_up
+from fixfirst.stats.answer import NO_ANSWER, Answer, no_effect_text, round_up
 from fixfirst.stats.intervals import mean_interval
 from fixfirst.stats.network_facts import NetworkFacts, Pair
 from fixfirst.stats.pricing import Swap
@@ -85,7 +85,7 @@ class SearchedWorld:
         """All precedences that some seed shows to matter; the dearest first."""
         prices: dict[Pair, float] = {}
         for answer in self.settled:
-            for swap in answer.that_matter:
+            for swap in answer.significant_swaps:
                 prices.setdefault((swap.first, swap.second), swap.price)
         return sorted(prices, key=lambda pair: (-prices[pair], pair))
 
@@ -158,5 +158,5 @@ class SearchedWorld:
                 texts.append(f"Seeds disagree about {a} before {b}: of {count}, {errors.list_words(votes_in_words)}.")
         if not self.pairs and self.settled:
             bound = round_up(max((s.at_most for answer in self.settled for s in answer.swaps), default=0.0))
-            texts.append(f"No {nothing_shown(self.settled)} (less than {bound} in every seed).")
+            texts.append(f"No {no_effect_text(self.settled)} (less than {bound} in every seed).")
         return tuple(texts)
