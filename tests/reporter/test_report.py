@@ -20,6 +20,7 @@ from run_folder import (
     write_training,
 )
 
+from fixfirst.game.scenario import Scenario
 from fixfirst.reporter import comparison_report, curves
 from fixfirst.reporter.report import expand_run_folders, read_run, report, report_document
 from fixfirst.runs.rows import MatrixRow, ValueRow
@@ -48,9 +49,9 @@ def value_rows(rounds, replicates=2):
                 yield ValueRow(round=r, replicate=n, workflow=order, mean=mean, standard_error=0.1, last=last)
 
 
-def write_shared(folder, answer=None, seed=0):
+def write_shared(folder, answer=None, seed=0, **settings):
     folder.mkdir(parents=True)
-    write_config(folder, SHARED | {"seed": seed})
+    write_config(folder, SHARED | {"seed": seed} | settings)
     write_manifest(folder, "search", seed)
     write_log(folder / "rounds.csv", ValueRow, value_rows(2))
     write_session(folder, 10.0, workers=2, outcome="finished" if answer else "interrupted")
@@ -62,7 +63,7 @@ def write_shared(folder, answer=None, seed=0):
 def settled(**changes):
     parts = {"enterprise": MeanInterval(4.0, 3.8, 4.2), "Restore": MeanInterval(0.3, 0.1, 0.5)}
     swaps = (a_swap("enterprise", "user", 4.3, 4.1, 4.5, parts=parts), a_swap("enterprise", "op_server", 0.02, -0.1, 0.14))
-    return an_answer(swaps=swaps, **changes)
+    return an_answer(**{"swaps": swaps} | changes)
 
 
 def write_league(folder):
@@ -96,6 +97,14 @@ def write_study(folder):
     write_shared(folder / "s0", settled())
     write_shared(folder / "s1", settled(dropped=(2.5,), spread=0.2), seed=1)
     write_shared(folder / "s2", seed=2)
+    return folder
+
+
+def write_networks(folder):
+    """Enterprise before user is worth something in one network, costs something in the second, and is open in the third."""
+    wrong, open_ = a_swap("user", "enterprise", 3.0, 2.0, 4.0), a_swap("enterprise", "user", 1.0, -2.0, 4.0)
+    for network, answer in (("cage2", settled()), ("cage1", settled(swaps=(wrong,))), ("flat", settled(swaps=(open_,)))):
+        write_shared(folder / network, answer, scenario=Scenario.load(network).as_dict())
     return folder
 
 
@@ -133,6 +142,7 @@ PAGES = {
     "mixed": write_mixed,
     "groups": write_groups,
     "study": write_study,
+    "networks": write_networks,
 }
 
 

@@ -16,8 +16,9 @@ from fixfirst.reporter.texts import some
 from fixfirst.runs.layout import RunFiles
 from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Answer
-from fixfirst.stats.survey import Survey
+from fixfirst.stats.survey import INDIFFERENT, Survey
 
+_MOST_MERITS = 3  # rules whose counts stand at the top of a survey
 _MOST_SPLITS = 8  # that are drawn: the surest; the table has them all
 
 
@@ -55,6 +56,7 @@ def study_report(
         question=texts.QUESTION,
         lead=lead,
         headline=(f"{together.rule}.",),
+        figures_of_merit=() if survey is None else _survey_merits(survey),
         answer=survey.beside_figures if survey is not None and is_large else together.sentences,
         missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
         sections=(*sections, how_section(answers), _study_settings(runs), *glossary_sections(texts.ANSWER_GLOSSARY)),
@@ -75,6 +77,18 @@ def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
         tables=(Table(PAIR, tuple(common), title="Settings of all searches"),),
         command=command,
     )
+
+
+def _survey_merits(survey: Survey) -> tuple[tuple[str, str], ...]:
+    """Return in how many of the decided networks each rule holds; of pairs, the one that is worth something most often."""
+    rules = [*survey.rules][:_MOST_MERITS]
+    merits = []
+    for rule in [*rules, INDIFFERENT]:
+        if own := [tally for tally in survey.tallies if tally.rule == rule and tally.decided]:
+            counts = ", ".join(f"{tally.holds}/{tally.decided}" for tally in own)
+            against = errors.list_words([tally.attacker for tally in own])
+            merits.append((counts, f"decided networks in which {'it holds: ' if rule in rules else ''}{rule}; {against}"))
+    return tuple(merits)
 
 
 def _rule_sections(survey: Survey) -> list[Section]:
