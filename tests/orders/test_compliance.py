@@ -11,7 +11,6 @@ from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.orders.repairs import Counts, Judgement, judge
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
-USERS_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
 
 
 def episode(*steps, workflow=ENTERPRISE_FIRST, **options):
@@ -31,22 +30,23 @@ def test_a_repair_is_remove_or_restore_and_nothing_else():
     assert REPAIRED_HOSTS[action_id("Remove", "Op_Server0")] == HOST_ID["Op_Server0"]
 
 
-FOREVER = {"workflow": USERS_FIRST, "count_foothold": True}
 ONE_STEP = {  # hosts held, the one restored, options -> judged, compliant, contested
     "a user while an enterprise host is held": (("User1", "Enterprise0"), "User1", {}, (1, 0, 1)),
     "the enterprise host first": (("User1", "Enterprise0"), "Enterprise0", {}, (1, 1, 1)),
     "any host of the type will do, even a clean one": (("Enterprise0",), "Enterprise1", {}, (1, 1, 0)),
-    "also for the rule top": (("Enterprise0",), "Enterprise1", {"rule": "top"}, (1, 1, 0)),
     "above the need: nothing more important waits": (("User1",), "Enterprise0", {}, (1, 1, 0)),
     "above the need breaks top": (("User1",), "Enterprise0", {"rule": "top"}, (1, 0, 0)),
     "below the need": (("Op_Server0",), "User1", {}, (1, 0, 0)),
-    "below the need breaks top, too": (("Op_Server0",), "User1", {"rule": "top"}, (1, 0, 0)),
     "two hosts of a type contest nothing": (("User1", "User2"), "User1", {}, (1, 1, 0)),
     "the foothold does not, either": (("User0", "Op_Host0"), "Op_Host0", {}, (1, 1, 0)),
     "the foothold needs no repair": (("User0",), "User0", {}, (0, 0, 0)),
     "unless it is counted": (("User0",), "User0", {"count_foothold": True}, (1, 1, 0)),
-    "users first": (("User0", "Enterprise0"), "Enterprise0", {"workflow": USERS_FIRST}, (1, 1, 0)),
-    "users first, and it is counted: forbidden for ever": (("User0", "Enterprise0"), "Enterprise0", FOREVER, (1, 0, 1)),
+    "users first, and it is counted: forbidden for ever": (
+        ("User0", "Enterprise0"),
+        "Enterprise0",
+        {"workflow": Workflow.parse("user > enterprise > op_server > op_host > defender"), "count_foothold": True},
+        (1, 0, 1),
+    ),
 }
 
 
@@ -98,10 +98,7 @@ def plainly(actions, held, workflow, rule, count_foothold):
     return rows
 
 
-TWO_GROUPS = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(HOST_NAMES[:4])})
-
-
-@pytest.mark.parametrize("scheme", [FIVE_TYPES, TWO_GROUPS, UnitScheme.per_host()], ids=["five", "two", "per_host"])
+@pytest.mark.parametrize("scheme", [FIVE_TYPES, UnitScheme.per_host()], ids=["five", "per_host"])
 @pytest.mark.parametrize("rule", get_args(Rule))
 @pytest.mark.parametrize("count_foothold", [False, True])
 def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothold):
@@ -123,18 +120,12 @@ def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothol
     assert varied.any(axis=(0, 1)).all() and not varied.all(axis=(0, 1)).any()  # every outcome occurs, and its opposite
 
 
-@pytest.mark.parametrize(
-    ("keep", "compliant", "weight", "expected"),
-    [
-        # Compliance so far 0, 1/1, 1/1, 1/2, 2/3: changes 0, 1, 0, -1/2, 1/6. They sum to that of the episode.
-        ("delta", [0, 1, 0, 0, 1], 30.0, [0, 30, 0, -15, 5]),
-        ("penalty", [0, 1, 0, 0, 0], 5.0, [0, 0, 0, -5, -5]),
-    ],
-)
-def test_delta_rewards_the_change_of_compliance_and_penalty_costs_every_violation(keep, compliant, weight, expected):
-    judged, compliant = (np.array(values, bool)[:, None] for values in ([0, 1, 0, 1, 1], compliant))
+def test_delta_rewards_the_change_of_compliance_and_penalty_costs_every_violation():
+    """Compliance so far 0, 1/1, 1/1, 1/2, 2/3, 2/4: changes 0, 1, 0, -1/2, 1/6, -1/6. They sum to that of the episode."""
+    judged, compliant = (np.array(values, bool)[:, None] for values in ([0, 1, 0, 1, 1, 1], [0, 1, 0, 0, 1, 0]))
     judgement = Judgement(judged, judged, compliant, judged, judged, judged)
-    assert judgement.reward(keep, weight)[:, 0] == pytest.approx(expected)
+    assert judgement.reward("delta", 30.0)[:, 0] == pytest.approx([0, 30, 0, -15, 5, -5])
+    assert judgement.reward("penalty", 5.0)[:, 0] == pytest.approx([0, 0, 0, -5, 0, -5])
 
 
 def test_counts_of_an_episode_worked_by_hand():
@@ -158,31 +149,23 @@ def counts(judged, compliant, **columns):
     return Counts(**(zeros | {name: np.array(values) for name, values in given.items()}))
 
 
-def measured(judged, compliant):
-    return Compliance.of(counts(judged, compliant))
+def measured(judged, compliant, **columns):
+    return Compliance.of(counts(judged, compliant, **columns))
 
 
-def test_rates_are_pooled_over_episodes_not_averaged():
+def test_rates_are_pooled_over_episodes_and_their_intervals_see_that_violations_cluster_in_episodes():
     """1 of 1 and 1 of 9: pooled 2 of 10, while the mean of ratios would be 0.56."""
-    pooled = measured([1, 9], [1, 1])
+    pooled = measured([1, 9], [1, 1], effective=[1, 4], needed=[2, 10], responded=[2, 1])
     assert pooled.compliance.value == pytest.approx(0.2) and pooled.compliance.count == 10
-    assert pooled.repairs_per_episode == 5
-    rates = Compliance.of(counts([1, 9], [1, 1], effective=[1, 4], needed=[2, 10], responded=[2, 1]))
-    assert (rates.effectiveness.value, rates.response.value) == (0.5, 0.25)
-
-
-def test_the_interval_and_the_bound_see_that_violations_cluster_in_episodes():
-    """90 of 100 each time: one violation in each of ten episodes, or all ten in one episode of ten."""
+    assert (pooled.repairs_per_episode, pooled.effectiveness.value, pooled.response.value) == (5, 0.5, 0.25)
+    # 90 of 100 each time: one violation in each of ten episodes, or all ten in one episode of ten.
     spread, clustered = measured([10] * 10, [9] * 10), measured([10] * 10, [10] * 9 + [0])
     independent = measured([1] * 100, [1] * 90 + [0] * 10).compliance
     assert spread.compliance.value == clustered.compliance.value == independent.value == 0.9
     assert spread.compliance.low == spread.compliance.high == 0.9
     assert clustered.compliance.high - clustered.compliance.low > 2 * (independent.high - independent.low)
     assert clustered.lower_bound < spread.lower_bound < 0.9
-
-
-def test_the_interval_of_independent_repairs_is_the_binomial_one():
-    """400 of 500 with 1 repair per episode: 0.8 +- 1.96 * sqrt(0.8 * 0.2 / 500) = 0.8 +- 0.035."""
+    # 400 of 500 with 1 repair per episode, the binomial one: 0.8 +- 1.96 * sqrt(0.8 * 0.2 / 500) = 0.8 +- 0.035.
     rate = measured([1] * 500, [1] * 400 + [0] * 100).compliance
     assert rate.low == pytest.approx(0.765, abs=0.005) and rate.high == pytest.approx(0.835, abs=0.005)
 
@@ -192,7 +175,6 @@ def test_the_interval_of_independent_repairs_is_the_binomial_one():
     [
         # Clopper and Pearson: p ** 50 = 0.05, even a policy of 94.2 % shows 50 of 50 once in twenty times.
         ([1] * 50, [1] * 50, 0.05 ** (1 / 50)),
-        ([10] * 10, [10] * 10, 0.05 ** (1 / 100)),
         ([5], [0], 0),
         ([0, 0], [0, 0], None),
     ],
@@ -206,11 +188,9 @@ def test_the_lower_bound_of_all_and_of_none(judged, compliant, bound):
 @pytest.mark.parametrize(
     ("gate", "judged", "compliant", "accepted"),
     [
-        ({}, [1] * 100, [1] * 100, True),  # 100 of 100 proves 97 %
         ({}, [1] * 59, [1] * 59, True),  # 95.05 %
         ({}, [1] * 58, [1] * 58, False),  # 94.97 %
         ({}, [1] * 100, [1] * 96 + [0] * 4, False),  # above 95 %, but 90 % would show it easily
-        ({}, [1] * 2000, [1] * 1960 + [0] * 40, True),
         ({"min_judged": 50, "compliance_threshold": 0.5}, [1] * 49, [1] * 49, False),
         ({"min_judged": 50, "compliance_threshold": 0.5}, [1] * 50, [1] * 50, True),
         ({"min_judged": 1, "compliance_threshold": 0.5}, [0, 0], [0, 0], False),
@@ -220,16 +200,11 @@ def test_the_gate_wants_enough_judged_repairs_and_their_lower_bound_above_the_th
     assert Gate(**gate).accepts(measured(judged, compliant)) == accepted
 
 
-@pytest.mark.parametrize(
-    ("judged", "compliant", "repairs", "accepted"),
-    [
-        ([1, 20], [1, 18], None, True),  # 1.0 and 0.9 average to 0.95, though pooled it is 19 of 21
-        ([1, 100], [1, 89], None, False),
-        ([9], [9], None, False),  # ten repairs are asked for
-        ([10], [10], None, True),
-        ([0, 10], [0, 10], None, True),  # an episode without a judged repair is left out
-        ([0, 0], [0, 0], [20, 20], False),  # none was judged
-    ],
-)
-def test_the_published_gate_averages_the_latest_episode_of_every_environment(judged, compliant, repairs, accepted):
-    assert Gate().accepts_latest(counts(judged, compliant, repairs=judged if repairs is None else repairs)) == accepted
+def test_the_published_gate_averages_the_latest_episode_of_every_environment():
+    def accepts(judged, compliant, repairs=None):
+        return Gate().accepts_latest(counts(judged, compliant, repairs=repairs or judged))
+
+    assert accepts([1, 20], [1, 18])  # 1.0 and 0.9 average to 0.95, though pooled it is 19 of 21
+    assert not accepts([1, 100], [1, 89])
+    assert accepts([0, 10], [0, 10]) and not accepts([0, 9], [0, 9])  # ten repairs; episodes without one are left out
+    assert not accepts([0, 0], [0, 0], repairs=[20, 20])  # none was judged

@@ -13,27 +13,27 @@ USER, OP_HOST, OP_SERVER, ENTERPRISE, DEFENDER = range(5)
 TEXT = "op_server > enterprise > user > op_host > defender"
 
 
-@pytest.mark.parametrize("comma", ["→", " -> ", ", ", "  >"])
-def test_all_spellings_of_an_order_mean_the_same(comma):
-    workflow = Workflow.parse(f" {TEXT} ".replace(" >", comma).upper())
-    assert workflow.order == (OP_SERVER, ENTERPRISE, USER, OP_HOST, DEFENDER) and str(workflow) == TEXT
+def test_all_spellings_of_an_order_mean_the_same_and_some_have_names():
+    for comma in ("→", " -> ", ", ", "  >"):
+        workflow = Workflow.parse(f" {TEXT} ".replace(" >", comma).upper())
+        assert workflow.order == (OP_SERVER, ENTERPRISE, USER, OP_HOST, DEFENDER) and str(workflow) == TEXT
+    assert str(Workflow.parse("critical_first")) == "defender > op_server > enterprise > op_host > user"
+    assert str(Workflow.parse("reverse")) == "user > op_host > enterprise > op_server > defender"
+    assert len({Workflow.parse(name) for name in NAMED_ORDERS}) == 6
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("user > op_host", "missing: 'op_server', 'enterprise', 'defender'"),
+def test_a_wrong_order_says_what_is_wrong():
+    for text, says in (
         ("user > user > op_host > op_server > enterprise > defender", "twice: 'user'"),
         ("usr > op_host > op_server > enterprise > defender", "unknown: 'usr'; missing: 'user'"),
         ("", "must name each of user, op_host, op_server, enterprise, defender exactly once"),
-    ],
-)
-def test_a_wrong_order_says_what_is_wrong(text, says):
-    with pytest.raises(WorkflowError, match=says):
-        Workflow.parse(text)
+    ):
+        with pytest.raises(WorkflowError, match=says):
+            Workflow.parse(text)
 
 
-def test_there_are_120_orders_and_numbers_lead_back_to_them():
+def test_there_are_120_orders_with_numbers_that_lead_back_to_them_and_bits():
+    """Bit 5 times position plus unit."""
     workflows = list(all_workflows())
     assert len(set(workflows)) == 120
     assert [w.number for w in workflows] == list(range(120))
@@ -41,18 +41,9 @@ def test_there_are_120_orders_and_numbers_lead_back_to_them():
     assert str(workflows[0]) == "user > op_host > op_server > enterprise > defender"
     with pytest.raises(WorkflowError, match=r"120 is not in 0..119"):
         Workflow.from_number(120)
-
-
-def test_the_encoding_has_bit_5_times_position_plus_unit():
     bits = Workflow.parse(TEXT).encode()
     assert bits.dtype == np.int8 and len(bits) == 25
     assert np.flatnonzero(bits).tolist() == [0 + OP_SERVER, 5 + ENTERPRISE, 10 + USER, 15 + OP_HOST, 20 + DEFENDER]
-
-
-def test_the_six_named_orders():
-    assert str(Workflow.parse("critical_first")) == "defender > op_server > enterprise > op_host > user"
-    assert str(Workflow.parse("reverse")) == "user > op_host > enterprise > op_server > defender"
-    assert len({Workflow.parse(name) for name in NAMED_ORDERS}) == 6
 
 
 def test_kendall_distance_is_the_share_of_pairs_of_another_sign():

@@ -41,31 +41,34 @@ def test_against_b_line_the_difference_is_the_sum_of_what_is_paid_for_each_part(
     assert worst.first == first.returns[worst.number]
 
 
-def test_a_policy_does_not_differ_from_itself():
-    rows = ff.compare("react-restore", "react-restore", episodes=20, steps=30, quiet=True)
-    assert [(row.red_agent, row.mean, row.different) for row in rows] == [("b_line", 0.0, False), ("meander", 0.0, False)]
-
-
-def test_common_luck_is_worth_episodes_and_the_means_are_those_of_evaluate():
+def test_common_luck_is_worth_episodes_and_the_means_are_those_of_evaluate_and_nobody_differs_from_itself():
     options = {"red_agent": "meander", "episodes": 300, "greedy": True, "quiet": True, "variant": "current"}
     (row,) = ff.compare("champion", "champion-current", **options)
     first, second = (ff.evaluate(name, steps=100, **options)[0] for name in ("champion", "champion-current"))
     assert (row.first, row.second) == (first.mean, second.mean) and row.independent_episodes > 300
     assert row.standard_error < np.hypot(first.standard_error, second.standard_error)
+    rows = ff.compare("react-restore", "react-restore", episodes=20, steps=30, quiet=True)
+    assert [(row.red_agent, row.mean, row.different) for row in rows] == [("b_line", 0.0, False), ("meander", 0.0, False)]
+    with pytest.raises(ff.FixfirstError, match="at least 2, got 1"):
+        ff.compare("sleep", "random", episodes=1, quiet=True)
 
 
 CHAMPION, CURRENT = "champion was made for variant leaderboard", "champion-current was made for variant current"
-VARIANTS = [  # who plays, what is asked for; the variants that are played, and the line that is said
-    ("champion", {}, "leaderboard", []),
-    ("champion", {"variant": "current"}, "current", [f"{CHAMPION}; it is played in current, as asked"]),
-    ("sleep", {"variant": "debugged"}, "debugged", []),
-    ("champion champion-current", {}, "leaderboard current", [f"{CHAMPION}, {CURRENT}: both are played in each"]),
-    ("champion sleep", {}, "leaderboard", []),
-]
 
 
-@pytest.mark.parametrize(("names", "asked", "variants", "says"), VARIANTS)
-def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwise(names, asked, variants, says):
+@pytest.mark.parametrize(
+    ("names", "asked", "variants", "says"),
+    [
+        ("champion", {}, "leaderboard", []),
+        ("champion", {"variant": "current"}, "current", [f"{CHAMPION}; it is played in current, as asked"]),
+        ("sleep", {"variant": "debugged"}, "debugged", []),
+        ("champion champion-current", {}, "leaderboard current", [f"{CHAMPION}, {CURRENT}: both are played in each"]),
+        ("champion sleep", {}, "leaderboard", []),
+    ],
+)
+def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwise_and_that_is_said(
+    names, asked, variants, says
+):
     lines, verb = [], ff.compare if " " in names else ff.evaluate
     rows = verb(*names.split(), red_agent="b_line", steps=5, episodes=2, quiet=True, say=lines.append, **asked)
     assert [row.variant for row in rows] == variants.split() and lines == says
@@ -96,8 +99,3 @@ def test_what_cyborg_is_instead_is_said(monkeypatch):
     for policy in ("champion", "champion-current", "sleep"):
         assert [row.variant for row in ff.evaluate(policy, **few)] == ["current"]
     assert lines == ["champion was made for variant leaderboard; this CybORG is current"]
-
-
-def test_fewer_than_two_episodes_are_no_comparison():
-    with pytest.raises(ff.FixfirstError, match="at least 2, got 1"):
-        ff.compare("sleep", "random", episodes=1, quiet=True)

@@ -31,27 +31,17 @@ def duel(reds, weights=(1.0,), player=COMPILED, n=20, steps=40):
     return collect_duel(world, player, reds, **SEEDS)
 
 
-@pytest.fixture(scope="module")
-def played():
-    return duel(Reds([network()], [PLAIN]))
-
-
-def test_one_turn_at_a_time_is_the_same_game_as_all_in_one_call(played):
-    slowly = duel(Reds([network()], [PLAIN]), player=IN_STEPS)
+def test_one_turn_at_a_time_or_beside_others_is_the_same_game_as_alone_in_one_call_and_masked_choices_are_never_drawn():
+    """Plain and picky attackers share a table; which one an episode has is drawn like that of scripts."""
+    played, slowly = (duel(Reds([network()], [PLAIN]), player=player) for player in (COMPILED, IN_STEPS))
     np.testing.assert_array_equal(slowly.blue.actions, played.blue.actions)
     np.testing.assert_array_equal(slowly.blue.rewards10, played.blue.rewards10)
     np.testing.assert_array_equal(slowly.red.choices, played.red.choices)
     np.testing.assert_array_equal(slowly.red.rows[slowly.red.row_ids], played.red.rows[played.red.row_ids])
-
-
-def test_a_masked_choice_is_never_drawn(played):
     allowed = PLAIN.allowed(played.red.rows)
     assert allowed[played.red.row_ids[:-1], played.red.choices].all()
     assert 0 < allowed.mean() < 1
 
-
-def test_each_of_several_attackers_plays_as_it_does_alone(played):
-    """Plain and picky ones share a table; which one an episode has is drawn like that of scripts."""
     reds = Reds([network(), network(PICKY, 1)], [PLAIN, PICKY])
     both = duel(reds, (1.0, 1.0))
     mine = reds.rows[both.red.row_ids[0], -1] >> np.uint64(56) == 0  # the last byte says whose row it is
@@ -76,8 +66,7 @@ def test_learned_attackers_keep_beliefs_in_states_that_can_be_put_back():
     assert world.get_state().tobytes() == after.tobytes()
 
 
-def test_an_attacker_that_is_named_plays_as_one_that_is_met():
-    """By name in a game, step by step and compiled, the same episodes as an attacker that a training lets play."""
+def test_an_attacker_that_is_named_plays_step_by_step_and_compiled_as_one_that_a_training_meets():
     noise = load_red("noise")
     met = duel(Reds([noise.network], [noise.spec]), n=10, steps=30)
     for player in (COMPILED, IN_STEPS):
@@ -111,8 +100,7 @@ def test_environments_attacked_by_a_learned_red_are_the_same_alone_and_in_worker
     worlds[1].close()
 
 
-def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
-    """Another attacker under the same name is refused where it is to play, in one line."""
+def test_a_game_knows_its_attacker_again_by_the_beginning_of_its_hash_and_refuses_others_and_defenders(tmp_path):
     RedPolicy(load_red("noise").weights, PLAIN, {}).save(tmp_path / "red")
     game = Game(red_agent=str(tmp_path / "red"))
     assert Game.model_validate(game.model_dump(mode="json")) == game
@@ -120,8 +108,5 @@ def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
     RedPolicy(load_red("two-fronts").weights, PLAIN, {}).save(tmp_path / "red")
     with pytest.raises(errors.PolicyError, match="is another attacker than was named"):
         make_world(game, 1)
-
-
-def test_a_defender_is_no_attacker_of_a_game():
     with pytest.raises(errors.PolicyError, match="champion: holds a defender, not an attacker"):
         Game(red_agent="champion")

@@ -18,18 +18,6 @@ ORDER = (Workflow.parse("enterprise > op_server > op_host > user > defender"),)
 STREAM = {"seed": 3, "purpose": "test"}
 FALSE_ALARM = 1e-3  # of all comparisons together, had the seeds not been fixed
 
-# Mean return and standard error of 4,000 episodes of 100 steps, of a simulator verified against CybORG step by step. The
-# last three, which restore at once what is held, as they see it or as it is: from a table that gives one decimal.
-KNOWN = {
-    ("b_line", "sleep"): (-1134.91, 0.30, 0),
-    ("b_line", "random"): (-747.87, 5.55, 0),
-    ("meander", "sleep"): (-972.51, 1.10, 0),
-    ("meander", "random"): (-582.21, 4.53, 0),
-    ("b_line", "react-restore"): (-62.9, 0, 0.05),
-    ("b_line", "priority-restore"): (-52.2, 0, 0.05),
-    ("meander", "priority-restore"): (-48.8, 0, 0.05),
-}
-
 
 def evaluate_player(player, game, *, judging=DEFAULT_JUDGING, **options):
     return evaluate(play(player, game, **options, **STREAM), judging)
@@ -40,20 +28,27 @@ def judged(name, red_agent, episodes=1_000):
     return evaluate_player(make_baseline(name, orders), Game(red_agent=red_agent), episodes=episodes, workflows=orders)
 
 
-@pytest.mark.parametrize(("red_agent", "name"), KNOWN)
-def test_baselines_earn_what_is_known(red_agent, name):
-    mean, error, rounding = KNOWN[red_agent, name]
-    evaluated = judged(name, red_agent)
-    margin = stats.norm.isf(FALSE_ALARM / len(KNOWN) / 2) * np.hypot(error, evaluated.standard_error)
-    assert evaluated.mean == pytest.approx(mean, abs=rounding + margin)
-    if name == "priority-restore":  # it never breaks its order, and answers every need
-        rates = evaluated.compliance
-        assert rates.compliance.value == rates.response.value == 1.0 and rates.compliance.count > 1_000
+def test_baselines_earn_what_is_known_and_removing_at_once_is_between_restoring_and_nothing():
+    """Means and standard errors of 4,000 episodes of 100 steps of a simulator verified against CybORG step by step.
 
-
-def test_removing_at_once_is_worse_than_restoring_and_better_than_nothing():
-    restore, remove, nothing = (judged(name, "b_line", 200).mean for name in ("react-restore", "react-remove", "sleep"))
-    assert nothing < remove < restore
+    priority-restore restores at once what is held: a mean from a table that gives one decimal.
+    """
+    means = {}
+    for red_agent, name, mean, error, rounding in (
+        ("b_line", "sleep", -1134.91, 0.30, 0),
+        ("meander", "random", -582.21, 4.53, 0),
+        ("b_line", "react-restore", -62.9, 0, 0.05),
+        ("b_line", "priority-restore", -52.2, 0, 0.05),
+        ("meander", "priority-restore", -48.8, 0, 0.05),
+    ):
+        evaluated = judged(name, red_agent)
+        margin = stats.norm.isf(FALSE_ALARM / 5 / 2) * np.hypot(error, evaluated.standard_error)
+        assert evaluated.mean == pytest.approx(mean, abs=rounding + margin)
+        means[name] = evaluated.mean
+        if name == "priority-restore":  # it never breaks its order, and answers every need
+            rates = evaluated.compliance
+            assert rates.compliance.value == rates.response.value == 1.0 and rates.compliance.count > 1_000
+    assert means["sleep"] < judged("react-remove", "b_line", 200).mean < means["react-restore"]
 
 
 class Restores:
@@ -72,7 +67,7 @@ def test_mean_standard_error_and_interval_by_hand():
     assert (evaluated.red_agent, evaluated.steps, evaluated.variant) == ("sleep", 100, "debugged")
 
 
-def test_compliance_is_judged_by_the_given_rule():
+def test_compliance_is_judged_by_the_given_rule_and_no_variant_is_the_one_that_the_world_is():
     """Random repairs break the order under any rule; `top` also forbids needless repairs of urgent types."""
     player, game = make_baseline("random"), Game(red_agent="meander")
     by_rule = {
@@ -80,20 +75,18 @@ def test_compliance_is_judged_by_the_given_rule():
         for rule in ("no_higher", "top")
     }
     assert 0 < by_rule["top"].compliance.value < by_rule["no_higher"].compliance.value < 1
+    assert evaluate_player(player, Game(variant=None, max_steps=10), episodes=2).variant == "current"
 
 
-def episodes_of(number, seed=3, purpose="test"):
-    return play(make_baseline("random"), Game(max_steps=20), episodes=number, seed=seed, purpose=purpose).returns
-
-
-def test_the_same_seed_and_purpose_give_the_same_episodes_and_others_do_not():
-    first, again, *others = (episodes_of(20, *stream) for stream in ((0, "gate"), (0, "gate"), (1, "gate"), (0, "test")))
-    assert np.array_equal(first, again) and not any(np.array_equal(first, other) for other in others)
-
-
-def test_episodes_beyond_one_batch_are_new_ones():
+def test_episodes_follow_from_seed_and_purpose_and_those_beyond_one_batch_are_new_ones():
     """1,300 episodes: a batch of 1,000 and 300 of the next; the first 1,000 are those of a shorter evaluation."""
-    long, short = episodes_of(1_300), episodes_of(BATCH)
+
+    def returns(number, seed=3, purpose="test"):
+        return play(make_baseline("random"), Game(max_steps=20), episodes=number, seed=seed, purpose=purpose).returns
+
+    first, again, *others = (returns(20, *stream) for stream in ((0, "gate"), (0, "gate"), (1, "gate"), (0, "test")))
+    assert np.array_equal(first, again) and not any(np.array_equal(first, other) for other in others)
+    long, short = returns(1_300), returns(BATCH)
     assert len(long) == 1_300 and np.array_equal(long[:BATCH], short)
     assert not np.array_equal(long[BATCH:], short[:300])
 
@@ -109,30 +102,24 @@ def test_counts_are_cut_to_the_episodes_asked_for(monkeypatch):
     assert all(len(column) == 25 for column in played.counts())
 
 
-def test_no_variant_is_the_one_that_the_world_is():
-    player, game = make_baseline("random"), Game(variant=None, max_steps=10)
-    assert evaluate_player(player, game, episodes=2).variant == "current"
-
-
 @pytest.mark.parametrize(
-    ("first", "second", "equivalent", "p_value", "low", "smallest"),
+    ("means", "error", "equivalent", "p_value", "low", "smallest"),
     [
         # Difference 0.1 with standard error 0.1414: the margin 0.5 is 2.83 standard errors away.
-        ((-15.0, 0.1), (-14.9, 0.1), True, 0.0024, 0.1 - 1.961 * 0.1414, 0.1 + 1.646 * 0.1414),
+        ((-15.0, -14.9), 0.1, True, 0.0024, 0.1 - 1.961 * 0.1414, 0.1 + 1.646 * 0.1414),
         # Standard error 0.71: an interval of +-1.4 cannot show +-0.5.
-        ((-15.0, 0.5), (-14.9, 0.5), False, 0.286, 0.1 - 1.961 * 0.7071, 0.1 + 1.646 * 0.7071),
-        ((-15.0, 0.01), (-14.0, 0.01), False, 1, 1 - 1.961 * 0.01414, 1 + 1.646 * 0.01414),  # however precise
-        ((0.0, 0.0), (0.0, 0.0), True, 0, 0, 0),
+        ((-15.0, -14.9), 0.5, False, 0.286, 0.1 - 1.961 * 0.7071, 0.1 + 1.646 * 0.7071),
+        ((-15.0, -14.0), 0.01, False, 1, 1 - 1.961 * 0.01414, 1 + 1.646 * 0.01414),  # however precise
+        ((0.0, 0.0), 0.0, True, 0, 0, 0),
     ],
 )
 def test_worlds_are_equivalent_if_their_difference_is_shown_to_be_within_a_margin(
-    first, second, equivalent, p_value, low, smallest
+    means, error, equivalent, p_value, low, smallest
 ):
-    first_world, other = (
-        Evaluation("b_line", 100, "current", 1_000, mean, error, mean - 2 * error, mean + 2 * error, None)
-        for mean, error in (first, second)
+    one, other = (
+        Evaluation("b_line", 100, "current", 1_000, mean, error, mean - 2 * error, mean + 2 * error, None) for mean in means
     )
-    gap = first_world.difference(other, margin=0.5)
-    assert gap.mean == pytest.approx(second[0] - first[0]) and gap.equivalent == equivalent
+    gap = one.difference(other, margin=0.5)
+    assert gap.mean == pytest.approx(means[1] - means[0]) and gap.equivalent == equivalent
     assert gap.p_value == pytest.approx(p_value, abs=2e-4 if equivalent else 2e-3)
     assert (gap.low, gap.smallest_margin) == pytest.approx((low, smallest), abs=2e-3)

@@ -35,13 +35,9 @@ def spec(memory="full", action_set="macros", units=None, opening=(), shield=Fals
 
 ROLES = {  # what a policy reads and may choose; the orders of its environments
     "no order": (NO_ORDER, ()),
-    "one order": (READS, ORDERS[:1]),
     "three orders": (READS, ORDERS),
-    "full, all actions": (spec(action_set="all"), ()),
     "full, macros": (spec(), ()),
     "counts, macros": (spec("counts"), ()),
-    "scans, macros": (spec("scans"), ()),
-    "no memory, macros": (spec("none"), ()),
     "scans, the winner's set": (spec("scans", "original"), ()),
     "full, macros, orders": (spec(units=FIVE_TYPES), ORDERS),
     "with an opening": (spec(opening=MACROS.numbers(["Decoy User2", "Restore User1"])), ()),
@@ -124,24 +120,21 @@ def test_a_shielded_policy_keeps_to_its_order(role):
     assert counts.judged.sum() > 200 and (counts.judged - counts.compliant).sum() < 0.05 * counts.judged.sum()
 
 
-def test_an_opening_begins_every_episode():
+def test_an_opening_begins_every_episode_and_where_it_says_nothing_the_policy_chooses():
+    """It wakes, sleeps in the fourth and fifth turn, and wakes again: until then the episodes are those without a lapse."""
     opening = ROLES["with an opening"][0].opening
     rollout = play(table("with an opening"), **BOTH)
     assert (rollout.choices[:2] == np.array(opening)[:, None]).all()
     later = rollout.after(2)
     assert later.actions.shape[0] == 38 and np.array_equal(later.row_ids, rollout.row_ids[2:])
-
-
-@pytest.mark.parametrize("hidden", [False, True])
-def test_where_an_opening_says_nothing_the_policy_chooses(hidden):
-    """It wakes, sleeps in the fourth and fifth turn, and wakes again: until then the episodes are those without a lapse."""
     (sleep,) = MACROS.numbers(["Sleep"])
-    lapsing = table("full, macros", hidden)
-    lapsing.begin_with([(FREE, FREE, FREE, sleep, sleep)])
-    whole, lapse = play(table("full, macros", hidden), **BOTH), play(lapsing, **BOTH)
-    assert np.array_equal(lapse.choices[:3], whole.choices[:3]) and (whole.choices[:3] != sleep).any()
-    assert (lapse.choices[3:5] == sleep).all() and (whole.choices[3:5] != sleep).any()
-    assert (lapse.choices[5:] != sleep).any()
+    for hidden in (False, True):
+        lapsing = table("full, macros", hidden)
+        lapsing.begin_with([(FREE, FREE, FREE, sleep, sleep)])
+        whole, lapse = play(table("full, macros", hidden), **BOTH), play(lapsing, **BOTH)
+        assert np.array_equal(lapse.choices[:3], whole.choices[:3]) and (whole.choices[:3] != sleep).any()
+        assert (lapse.choices[3:5] == sleep).all() and (whole.choices[3:5] != sleep).any()
+        assert (lapse.choices[5:] != sleep).any()
 
 
 def test_an_opening_that_is_not_legal_is_refused():
@@ -153,13 +146,6 @@ def test_an_opening_that_is_not_legal_is_refused():
     spec(opening=MACROS.numbers([*too_many[:2], "Restore User3", "Decoy User3"]))  # has it again
     winners = ActionSet.parse("original")  # without masks a macro may be named as often as one likes
     assert spec("scans", winners, opening=winners.numbers(["Decoy User4"] * 3)).opening == (35, 35, 35)
-
-
-def test_a_policy_that_changed_is_asked_again():
-    player, before = table("no order"), play(table("no order"))
-    player.network.vector[:] = network(seed=1).vector
-    player.forget()
-    assert same(play(player), play(PolicyTable(network(seed=1)))) and not same(play(player), before)
 
 
 def test_a_policy_is_asked_once_per_distinct_row():
@@ -179,27 +165,23 @@ def test_a_policy_is_asked_once_per_distinct_row():
     assert np.array_equal(rollout.rows[rollout.row_ids], read)
 
 
-def test_greedy_takes_the_most_probable_action():
-    rollout = play(table("three orders", greedy=True))
-    inputs = bits_of(rollout.rows[rollout.row_ids[:-1].ravel()], READS.inputs).astype(np.float32)
-    assert np.array_equal(rollout.actions.ravel(), probabilities(network(READS))(inputs).argmax(axis=1))
-
-
-def test_a_rollout_is_reproducible_and_follows_its_seeds():
+def test_a_rollout_follows_its_seeds_and_its_policy_which_is_asked_again_when_it_changed():
     """Also with a table that has the rows already."""
     player, sleeping = table("no order"), make_baseline("sleep")
     first = play(player)
     assert same(first, play(player)) and same(first, play(table("no order")))
     assert not np.array_equal(first.actions, play(player, seeds=(1, 3)).actions)
     assert not np.array_equal(play(sleeping, seeds=(1, 2)).packed_obs, play(sleeping, seeds=(3, 2)).packed_obs)
+    player.network.vector[:] = network(seed=1).vector
+    player.forget()
+    assert same(play(player), play(PolicyTable(network(seed=1)))) and not same(play(player), first)
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-@pytest.mark.parametrize("role", ["no order", "three orders"])
-def test_an_environment_does_not_notice_how_many_others_there_are_and_passes_are_consecutive_episodes(role, hidden):
+def test_an_environment_does_not_notice_how_many_others_there_are_and_passes_are_consecutive_episodes(hidden):
     """Environments 0..9 of a batch of 20, two episodes each, are those of a batch of 10."""
     large, *small = (
-        play(table(role, hidden), num_envs=n, passes=passes, first_episode=first)
+        play(table("three orders", hidden), num_envs=n, passes=passes, first_episode=first)
         for n, passes, first in ((20, 2, 3), (10, 1, 3), (10, 1, 4))
     )
     columns = [*range(10), *range(20, 30)]  # the second pass follows the first
@@ -207,21 +189,6 @@ def test_an_environment_does_not_notice_how_many_others_there_are_and_passes_are
         [np.concatenate(parts, axis=1) for parts in zip(*(s[:6] for s in small), strict=True)],
         [x[:, columns] for x in large[:6]],
     )
-
-
-def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
-    """The stored actions, played again by hand, meet the stored observations, truths and rewards in their places."""
-    rollout = play(table("no order"), num_envs=6, red_agent="meander")
-    again = world(6, "meander")
-    again.reset(1, episode=0)
-    for t in range(31):
-        assert np.array_equal(again.packed_obs, rollout.packed_obs[t])
-        assert np.array_equal(held_mask(again.access), rollout.held[t])
-        assert np.array_equal(held_mask(again.access, ROOT), rollout.privileged[t])
-        if t < 30:
-            again.step(rollout.actions[t])
-            assert np.array_equal(again.rewards10, rollout.rewards10[t])
-    assert np.array_equal(rollout.returns, rollout.rewards10.sum(axis=0) / 10)
 
 
 class Witness:
@@ -235,13 +202,27 @@ class Witness:
         return np.full(len(moment.words), SLEEP)
 
 
-def test_a_player_is_shown_the_rows_that_are_stored():
+def test_a_row_holds_what_the_player_saw_and_what_was_true_before_its_action():
+    """The stored actions, played again by hand, meet the stored observations, truths and rewards in their places."""
+    rollout = play(table("no order"), num_envs=6, red_agent="meander")
+    again = world(6, "meander")
+    again.reset(1, episode=0)
+    for t in range(31):
+        assert np.array_equal(again.packed_obs, rollout.packed_obs[t])
+        assert np.array_equal(held_mask(again.access), rollout.held[t])
+        assert np.array_equal(held_mask(again.access, ROOT), rollout.privileged[t])
+        if t < 30:
+            again.step(rollout.actions[t])
+            assert np.array_equal(again.rewards10, rollout.rewards10[t])
+    assert np.array_equal(rollout.returns, rollout.rewards10.sum(axis=0) / 10)
     witness = Witness()
     rollout = play(witness, num_envs=4, steps=15)
     assert [moment.turn for moment in witness.moments] == list(range(15))
     assert np.array_equal([moment.words for moment in witness.moments], rollout.packed_obs[:-1])
     assert np.array_equal(held_mask(np.array([moment.access for moment in witness.moments])), rollout.held[:-1])
     assert len(np.unique(rollout.held)) > 3  # red got somewhere, so a shifted row would show
+    with pytest.raises(ConfigError, match="give the world max_steps"):
+        collect(World(Game(max_steps=None), 1), witness, world_seed=0, policy_seed=0, first_episode=0)
 
 
 def test_each_episode_draws_its_workflow_uniformly_and_one_is_everybodys():
@@ -254,16 +235,11 @@ def test_each_episode_draws_its_workflow_uniformly_and_one_is_everybodys():
     assert not rollout.assigned.any() and (rollout.ranks == ORDERS[0].ranks).all()
 
 
-def test_a_rollout_needs_an_end():
-    with pytest.raises(ConfigError, match="give the world max_steps"):
-        collect(World(Game(max_steps=None), 1), Witness(), world_seed=0, policy_seed=0, first_episode=0)
-
-
 def ask(player, words, keys=None):
     """The actions of a table that remembers nothing."""
-    n = len(words)
-    keys = np.zeros(n, np.uint64) if keys is None else keys
-    return player.choose(Memories(player.spec, n), words, np.zeros(n, np.int64), keys, np.zeros(n, np.int64))[2]
+    nothing = np.zeros(len(words), np.int64)
+    keys = nothing.astype(np.uint64) if keys is None else keys
+    return player.choose(Memories(player.spec, len(words)), words, nothing, keys, nothing)[2]
 
 
 def test_actions_are_drawn_with_the_policys_probabilities():
@@ -286,7 +262,7 @@ def test_the_table_grows_and_forgets_nothing():
     assert np.array_equal(ask(player, words), words & np.uint64(127))
 
 
-@pytest.mark.parametrize("words", [1, 2, 4])
+@pytest.mark.parametrize("words", [1, 4])
 def test_rows_of_several_words_have_numbers_of_their_own(words):
     """5,000 random rows of few different words, so that many share some of them."""
     rows = np.random.default_rng(words).integers(0, 40, (5_000, words)).astype(np.uint64) << np.uint64(50)
@@ -327,19 +303,12 @@ def test_priority_restore_restores_the_first_host_of_the_highest_type_in_need():
     assert choose([Workflow.parse("a > b", scheme)], "Enterprise0", "User4") == [action_id("Restore", "User4")]
 
 
-@pytest.mark.parametrize(
-    ("bits", "restores", "removes"),
-    [((0, 0), False, False), ((1, 0), True, False), ((0, 1), True, True), ((1, 1), True, True)],
-    ids=["clean", "unknown", "user", "privileged"],
-)
-def test_reacting_defenders_act_on_what_they_believe(bits, restores, removes):
+def test_reacting_defenders_act_on_what_they_believe():
     """Unknown is not clean, so it is restored; Remove waits until red is believed to be there."""
-    belief = np.array([(bits[0] << 2 | bits[1] << 3) << 4 * HOST_ID["User3"]], np.uint64)  # bits 2 and 3 of the host's four
-    for verb, acts in (("Restore", restores), ("Remove", removes)):
-        (action,) = ask(make_baseline(f"react-{verb.lower()}"), belief)
-        assert action == (action_id(verb, "User3") if acts else SLEEP)
-
-
-def test_an_unknown_baseline_is_refused():
+    for bits, acting in ((0b00, ()), (0b01, ("Restore",)), (0b10, ("Restore", "Remove")), (0b11, ("Restore", "Remove"))):
+        belief = np.array([bits << 2 << 4 * HOST_ID["User3"]], np.uint64)  # clean, unknown, user, privileged
+        for verb in ("Restore", "Remove"):
+            (action,) = ask(make_baseline(f"react-{verb.lower()}"), belief)
+            assert action == (action_id(verb, "User3") if verb in acting else SLEEP)
     with pytest.raises(ConfigError, match="unknown baseline 'heroic'; use sleep, random, react-restore"):
         make_baseline("heroic")

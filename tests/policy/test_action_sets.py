@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from cage2 import ACTIONS, CAGE2, DECOYS, HOST_ID, HOST_NAMES, HOSTS, SLEEP, action_id, ports_mask
+from cage2 import ACTIONS, CAGE2, DECOYS, HOST_ID, HOST_NAMES, HOSTS, action_id, ports_mask
 
 import fixfirst as ff
 from fixfirst.game.game_config import Game
@@ -12,37 +12,25 @@ from fixfirst.game.parts import LINUX
 from fixfirst.game.simulator import World
 from fixfirst.game.state import Success
 from fixfirst.policy.action_sets import action_sets, decoy_slots
-from fixfirst.policy.memories import Memories
-from fixfirst.policy.spec import PolicySpec
 
-VARIANTS = ("current", "leaderboard", "debugged")
 BOTH = "b_line:0.5,meander:0.5"
 ALL, MACROS, ORIGINAL = action_sets().values()
 DECOY_LISTS, SLOTS = decoy_slots(CAGE2).lists, decoy_slots(CAGE2).listed
 PORT = {decoy.name: decoy.opens for decoy in DECOYS}
 
 
-def test_the_lists_hold_the_decoys_that_fool_somebody_heaviest_exploit_first():
+def test_the_macros_set_has_40_choices_all_has_the_worlds_145_and_the_winners_has_36_without_sleep():
+    """A macro's list holds the decoys that fool somebody, the one of the heaviest exploit first."""
     plain_linux = ("HarakaSMPT", "Tomcat", "Apache")  # HarakaRCE 6, HTTPSRFI 4, HTTPRFI 3
     assert dict(DECOY_LISTS) == {
-        "Defender": plain_linux,
-        "Enterprise0": plain_linux,
-        "Enterprise1": ("Femitter",),
-        "Enterprise2": ("Femitter",),
-        "Op_Host0": plain_linux,
-        "Op_Host1": plain_linux,
-        "Op_Host2": plain_linux,
-        "Op_Server0": plain_linux,
-        "User0": ("Tomcat", "Apache", "Smss", "Svchost"),
-        "User1": ("Tomcat", "Apache", "Smss", "Svchost"),
+        **dict.fromkeys(("Defender", "Enterprise0", "Op_Host0", "Op_Host1", "Op_Host2", "Op_Server0"), plain_linux),
+        **dict.fromkeys(("Enterprise1", "Enterprise2"), ("Femitter",)),
+        **dict.fromkeys(("User0", "User1"), ("Tomcat", "Apache", "Smss", "Svchost")),
         "User2": ("Femitter", "Tomcat", "Apache", "SSHD"),
         "User3": ("SSHD",),
         "User4": (),
     }
     assert len(SLOTS) == 33
-
-
-def test_the_macros_set_has_40_choices_all_has_the_worlds_145_and_the_winners_has_36_without_sleep():
     takeable = [host for host in HOST_NAMES if host not in ("Defender", "User0")]
     removable = ["Enterprise1", "Enterprise2", "User2", "User3", "User4"]
     assert MACROS.names == (
@@ -61,7 +49,7 @@ def test_the_macros_set_has_40_choices_all_has_the_worlds_145_and_the_winners_ha
     assert lists["Enterprise0"] == ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache") and lists["User4"] == ("Vsftpd",)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
 def test_these_are_the_hosts_red_takes_and_those_on_which_remove_can_help(variant):
     """In random play, 40,000 turns; User0 is red's anyway and Defender cannot be taken."""
     world = World(Game(red_agent=BOTH, variant=variant), 400)
@@ -77,7 +65,7 @@ def test_these_are_the_hosts_red_takes_and_those_on_which_remove_can_help(varian
     assert members == [restores | {"User0"}, removes]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
 @pytest.mark.parametrize("chosen", [MACROS, ORIGINAL], ids=str)
 def test_a_macro_places_its_list_in_order_then_it_is_masked_or_places_its_first_again_in_vain(chosen, variant):
     """All side by side, six times each. Each placing of ours works; a masked macro, taken nevertheless, is Sleep."""
@@ -105,17 +93,14 @@ def test_a_macro_places_its_list_in_order_then_it_is_masked_or_places_its_first_
             *_, info = envs.step(np.arange(first - count, first))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
 def test_a_decoy_of_a_list_can_be_placed_whichever_others_stand(variant):
     orders = [(host, order) for host in MACROS.macros for order in permutations(DECOY_LISTS[host])]
     world = World(Game(red_agent="sleep", variant=variant), len(orders))
     world.reset(0)
     for position in range(4):
-        world.step(
-            np.array(
-                [action_id(f"Decoy{order[position]}", host) if position < len(order) else SLEEP for host, order in orders]
-            )
-        )
+        placed = [(f"Decoy{order[position]}", host) if position < len(order) else ("Sleep",) for host, order in orders]
+        world.step(np.array([action_id(*words) for words in placed]))
         expected = [Success.TRUE if position < len(order) else Success.UNKNOWN for _, order in orders]
         assert world.get_state()["blue_success"].tolist() == expected
 
@@ -128,8 +113,7 @@ def standing_ports(memories):
     return ports
 
 
-@pytest.mark.parametrize("green", [False, True])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("variant", "green"), [("current", False), ("leaderboard", True), ("debugged", True)])
 def test_memory_knows_which_decoys_stand_when_macros_place_them(variant, green):
     """At each of 40,000 random turns, over two episodes. The mask is what the truth leaves open."""
     n, rng = 200, np.random.default_rng(0)
@@ -145,7 +129,7 @@ def test_memory_knows_which_decoys_stand_when_macros_place_them(variant, green):
         *_, info = envs.step(np.where(rng.random(n) < 0.5, rng.integers(28, 40, n), rng.integers(0, 28, n)))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
 def test_with_all_145_actions_memory_misses_vsftpd_and_nothing_else(variant):
     """Vsftpd is in no list. Where it blocks Apache, the port it opened is Apache's: what is remembered stands."""
     n, rng, missed = 200, np.random.default_rng(0), set()
@@ -161,14 +145,6 @@ def test_with_all_145_actions_memory_misses_vsftpd_and_nothing_else(variant):
     assert missed == {LINUX}
 
 
-def test_a_macro_places_the_first_decoy_of_its_list_that_does_not_stand():
-    memories, macro = Memories(PolicySpec(action_set=MACROS), 2), MACROS.names.index("Decoy Defender")
-    for host, decoy in (("User3", "SSHD"), ("Defender", "Apache"), ("Defender", "HarakaSMPT")):
-        memories.remember(np.zeros(2, np.uint64), np.array([action_id(f"Decoy{decoy}", host), SLEEP]))
-    expected = [action_id(f"Decoy{decoy}", "Defender") for decoy in ("Tomcat", "HarakaSMPT")]
-    assert memories.actions_of([macro, macro]).tolist() == expected
-
-
 def test_bad_choices_are_refused_and_nothing_moves():
     envs = ff.make_vec(3, memory="full", action_set="macros")
     envs.reset(seed=0)
@@ -180,26 +156,30 @@ def test_bad_choices_are_refused_and_nothing_moves():
     assert np.array_equal(envs.get_state(), before[0]) and np.array_equal(envs.memories.records, before[1])
 
 
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda: ff.make_vec(2, action_set="some"), "unknown action set 'some'; use all, macros, original"),
-        (lambda: ff.ActionSet("mine", (0, 145)), r"'mine' needs actions of 0\.\.144, such as 0 \(Sleep\), got \(0, 145\)"),
-        (lambda: ff.ActionSet("mine", (), ("User3",)), r"needs actions of 0\.\.144, such as 0 \(Sleep\), got \(\)"),
-        (lambda: ff.ActionSet("mine", (0,), ("User4",)), "has macros for"),
-        (lambda: ff.ActionSet("mine", (0,), ("User4",), (("Apache",),)), "'mine': Apache cannot be placed on User4"),
-    ],
-)
-def test_an_action_set_that_makes_no_sense(make, says):
-    with pytest.raises(ff.WorldError, match=says):
-        make()
+def test_an_action_set_that_makes_no_sense():
+    for says, make in {
+        "unknown action set 'some'; use all, macros, original": lambda: ff.make_vec(2, action_set="some"),
+        r"'mine' needs actions of 0\.\.144, such as 0 \(Sleep\), got \(0, 145\)": lambda: ff.ActionSet("mine", (0, 145)),
+        r"needs actions of 0\.\.144, such as 0 \(Sleep\), got \(\)": lambda: ff.ActionSet("mine", (), ("User3",)),
+        "has macros for": lambda: ff.ActionSet("mine", (0,), ("User4",)),
+        "Apache cannot be placed on User4": lambda: ff.ActionSet("mine", (0,), ("User4",), (("Apache",),)),
+    }.items():
+        with pytest.raises(ff.WorldError, match=says):
+            make()
 
 
 def test_an_action_set_of_ones_own_may_have_more_than_64_choices():
-    """All actions and two macros: the decoys of User3 stand after one choice, its macro is then masked, number 145."""
+    """All actions and two macros: the decoys of User3 stand after one choice, its macro is then masked, number 145.
+
+    The other one places the first decoys of its list that do not stand.
+    """
     mine = ff.ActionSet("mine", tuple(range(145)), ("User3", "User2"))
     envs = ff.make_vec(1, red_agent="sleep", action_set=mine)
     envs.reset(seed=0)
     masks = [envs.step([chosen])[4]["action_mask"][0] for chosen in (145, action_id("Restore", "User3"))]
     assert mine.names[145:] == ("Decoy User3", "Decoy User2") and len(masks[0]) == 147
     assert np.flatnonzero(masks[0] == 0).tolist() == [145] and masks[1].all()
+    envs.step([action_id("DecoyTomcat", "User2")])
+    for expected in ("DecoyFemitter User2", "DecoyApache User2"):
+        envs.step([146])
+        assert str(ACTIONS[envs.get_state()["blue_action"][0]]) == expected

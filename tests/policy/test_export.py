@@ -18,7 +18,7 @@ ORDER = ff.Workflow.parse("op_server > enterprise > op_host > user > defender")
 N, STEPS = 50, 40
 
 
-PLAIN = {memory: untrained(memory, "macros") for memory in ("none", "scans", "full", "full+scans+breaks", "counts")}
+PLAIN = {memory: untrained(memory, "macros") for memory in ("none", "full+scans+breaks", "counts")}
 PLAIN |= {"an opening": untrained("full", "macros", opening=(39, 27, 28))}
 TOLD = {
     "all actions": untrained("none", "all", FIVE_TYPES, shield=True),
@@ -50,9 +50,8 @@ def assert_same_actions(policy, player, seed=None, told=False, variant="current"
     told: every environment is given another order at every step, which is then a fourth input.
     """
     rng = np.random.default_rng(5)
-    envs = ff.make_vec(
-        N, red_agent="b_line:0.5,meander:0.5", variant=variant, green=True, max_steps=25, autoreset_mode="same_step"
-    )
+    settings = {"red_agent": "b_line:0.5,meander:0.5", "variant": variant, "green": True, "max_steps": 25}
+    envs = ff.make_vec(N, autoreset_mode="same_step", **settings)
     obs, _ = envs.reset(seed=0)
     keys, draw, starts, taken = np.empty(N, np.uint64), np.empty(N), np.ones(N, bool), set()
     chance_keys(seed or 0, 0, keys)
@@ -93,15 +92,11 @@ def test_an_order_that_is_settled_is_part_of_the_file(shield, tmp_path):
     assert_same_actions(untrained("full", "macros", FIVE_TYPES, workflow=ORDER, shield=shield), player)
 
 
-def test_pytorch_is_told_an_order_and_plays_the_opening_too(tmp_path):
+def test_pytorch_plays_too_and_the_champion_as_documented(tmp_path, monkeypatch):
+    """Told an order, with an opening; the champion remembers, and has macros."""
     pytest.importorskip("torch", reason="needs pip install fixfirst[torch]")
-    policy = untrained("full", "macros", FIVE_TYPES, (30,), shield=True, idle=(1, 4))
-    assert_same_actions(policy, torch_player(ff.export(policy, "torch", tmp_path / "policy.pt2")), told=True)
-
-
-def test_the_champion_exported_as_documented_plays_as_it_does(tmp_path, monkeypatch):
-    """It remembers, and has macros."""
-    pytest.importorskip("torch", reason="needs pip install fixfirst[torch]")
+    told = untrained("full", "macros", FIVE_TYPES, (30,), shield=True, idle=(1, 4))
+    assert_same_actions(told, torch_player(ff.export(told, "torch", tmp_path / "told.pt2")), told=True)
     monkeypatch.chdir(tmp_path)
     document = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
     (command,) = re.findall(r"^fixfirst (export champion --to torch [^#\n]*)", document, re.M)
@@ -114,24 +109,23 @@ def test_the_champion_exported_as_documented_plays_as_it_does(tmp_path, monkeypa
 def test_a_file_says_what_it_is(tmp_path, monkeypatch):
     """And goes beside the policy unless told."""
     monkeypatch.chdir(tmp_path)
-    about = json.loads(
-        str(np.load(ff.export(untrained("full", "macros", opening=(39,)), "numpy", tmp_path / "policy.npz"))["about"])
-    )
-    assert (about["memory"], about["action_set"], about["order"], about["shield"]) == ("full", "macros", "", "")
-    assert about["opening"] == json.loads(about["choices"])[39] == "Decoy User3"
-    about = json.loads(str(np.load(ff.export(TOLD["idle types"], "numpy", tmp_path / "any.npz"))["about"]))
-    assert (about["order"], about["shield"]) == ("any", "yes") and json.loads(about["units"])["op_server"] == ["Op_Server0"]
+
+    def about(policy):
+        return json.loads(str(np.load(ff.export(policy, "numpy", "policy.npz"))["about"]))
+
+    plain, any_order = about(untrained("full", "macros", opening=(39,))), about(TOLD["idle types"])
+    assert (plain["memory"], plain["action_set"], plain["order"], plain["shield"]) == ("full", "macros", "", "")
+    assert plain["opening"] == json.loads(plain["choices"])[39] == "Decoy User3"
+    assert (any_order["order"], any_order["shield"]) == ("any", "yes")
+    assert json.loads(any_order["units"])["op_server"] == ["Op_Server0"]
     assert ff.export("champion", "numpy") == Path("champion.npz") and Path("champion.npz").exists()
 
 
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        ({"to": "numpy", "out": "policy.npz", "workflow": "reverse"}, "this policy knows no order: leave out workflow"),
-        ({"to": "numpy", "out": ""}, "out must be a file, got the folder"),
-        ({"to": "jax"}, "exported to onnx, torch, numpy, not 'jax'"),
-    ],
-)
-def test_what_there_is_no_file_for_is_refused(asked, says):
-    with pytest.raises(ff.ConfigError, match=says):
-        ff.export("champion", **asked)
+def test_what_there_is_no_file_for_is_refused():
+    for says, asked in {
+        "this policy knows no order: leave out workflow": {"to": "numpy", "out": "policy.npz", "workflow": "reverse"},
+        "out must be a file, got the folder": {"to": "numpy", "out": ""},
+        "exported to onnx, torch, numpy, not 'jax'": {"to": "jax"},
+    }.items():
+        with pytest.raises(ff.ConfigError, match=says):
+            ff.export("champion", **asked)

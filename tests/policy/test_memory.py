@@ -63,25 +63,13 @@ def test_five_turns_on_user2_written_out_and_in_words():
 
 
 def test_that_a_host_was_restored_2_4_8_and_16_times_is_remembered():
-    memories, counts = memories_of(1, "again"), {0: set()}
+    memories = memories_of(1, "again")
     for count in range(1, 41):
         memories.remember(view(), action("Restore", "User2"))
         memories.remember(view(), action("Remove", "User3"))
-        counts[count] = remembered(memories)
-    for least, up_to in ((0, 1), (2, 3), (4, 7), (8, 15), (16, 40)):
-        right = {f"again User2 {mark}" for mark in (2, 4, 8, 16) if mark <= least}
-        assert all(counts[count] == right for count in range(least, up_to + 1)), least
+        assert remembered(memories) == {f"again User2 {mark}" for mark in (2, 4, 8, 16) if mark <= count}
     assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "restores 16"}
     assert memories.spec.memory.in_words([0] * memories.spec.memory.bits) == {}
-
-
-def test_forgetting_leaves_nothing_and_may_concern_some_environments_only():
-    memories = memories_of(3, "full")
-    memories.records["decoys"], memories.records["quiet_turns"] = 7, 1
-    memories.forget(np.array([True, False, True]))
-    assert memories.bits().any(axis=1).tolist() == [False, True, False]
-    memories.forget()
-    assert not memories.bits().any()
 
 
 class Diary:
@@ -119,16 +107,17 @@ class Diary:
         return names | ({f"last {self.last}"} if self.last else set())
 
 
-@pytest.mark.parametrize("green", [False, True])
-@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
-@pytest.mark.parametrize("red_agent", ["b_line", "meander"])
+@pytest.mark.parametrize(
+    ("red_agent", "variant", "green"),
+    [("b_line", "current", False), ("meander", "leaderboard", True), ("meander", "debugged", True)],
+)
 def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
-    n, steps = 20, 100  # 24,000 turns in all
+    n = 20
     world, memories = World(Game(red_agent=red_agent, variant=variant, green=green), n), memories_of(n, EVERYTHING)
     world.reset(1)
     diaries, rng, met = [Diary() for _ in range(n)], np.random.default_rng(0), set()
     repeats = rng.choice(NUM_ACTIONS, 30)  # so that decoys are also cleared, placed again and scanned
-    for _ in range(steps):
+    for _ in range(100):
         actions = np.where(rng.random(n) < 0.5, rng.choice(repeats, n), rng.integers(0, NUM_ACTIONS, n))
         for diary, observation, chosen in zip(diaries, world.observations, actions, strict=True):
             diary.write(observation, chosen)
@@ -141,32 +130,18 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
     assert met == {group.name for group in GROUPS}
 
 
-def test_the_four_schemes_have_52_62_175_and_279_inputs():
+def test_the_four_schemes_have_52_62_175_and_279_inputs_and_any_groups_make_one_in_fixed_order():
     assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full", "counts")] == [52, 62, 175, 279]
     assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10, 4 * 13, 4 * 13]
     assert memory_dtype(CAGE2).itemsize == 71
-
-
-def test_any_groups_make_a_scheme_and_their_order_is_fixed():
     scheme = MemoryScheme.parse("decoy + act1+last")
     assert scheme == MemoryScheme.parse("act1+last+decoy") == MemoryScheme(("last", "decoy", "act1"))
     assert scheme.groups == ("act1", "last", "decoy") and scheme.name == str(scheme) == "act1+last+decoy"
     assert (scheme.bits, scheme.inputs) == (13 + 13 + 33, 111)
     full = MemoryScheme.parse("seen+quiet+rest+expl+last+act1+decoy")
-    assert full.name == "full" and MemoryScheme.parse(full) is full
-
-
-def test_every_bit_has_a_name_in_its_place():
-    names = MemoryScheme.parse("full").names
-    assert [names[bit] for bit in (1, 13, 54, 57, 58)] == [
-        "act1 Enterprise0",
-        "last Defender",
-        "quiet 3",
-        "decoy Defender HarakaSMPT",
-        "decoy Defender Tomcat",
-    ]
-    assert names[57 + 32] == "decoy User3 SSHD" and names[57 + 33] == "seen Defender HarakaSMPT"
-    assert len(set(names)) == 123
+    assert full.name == "full" and MemoryScheme.parse(full) is full and len(set(full.names)) == 123
+    assert (full.names[1], full.names[54]) == ("act1 Enterprise0", "quiet 3")
+    assert (full.names[57 + 32], full.names[57 + 33]) == ("decoy User3 SSHD", "seen Defender HarakaSMPT")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +149,6 @@ def test_every_bit_has_a_name_in_its_place():
     [
         ("everything", "'everything' is not known; use none, scans, full, counts, or groups joined by '.' of act1, last"),
         ("act1+lst", "memory 'lst' is not known.*did you mean 'last'"),
-        ("", "memory '' is not known"),
         ("act1+act1", r"memory act1\+act1 names a group twice"),
         ("full+last", "names a group twice"),
         (3, "memory is given by name, got 3"),

@@ -18,7 +18,7 @@ def numbers(*shape, seed=0):
 
 
 def compiled(function, count):
-    """A function for compiled code, of so many arguments, ready for Python."""
+    """A function of so many arguments, ready for Python."""
     arguments = ", ".join("abcdef"[:count])
     scope = {"function": function}
     exec(f"def call({arguments}): return function({arguments})", scope)
@@ -42,11 +42,7 @@ def test_products_add_term_by_term_and_touch_nothing_beside_them(name, terms):
     for c in sums:
         c[8 : 8 + rows, 16 : 16 + width] = 0
     assert np.array_equal(sums[0], sums[2])
-
-
-def test_the_order_of_terms_shows_in_these_numbers():
-    """Else the tests here would not see it."""
-    a, b = numbers(4, 64), numbers(64, 16, seed=1)
+    a, b = numbers(4, 64), numbers(64, 16, seed=1)  # in these numbers the order of terms shows
     forwards, backwards = np.zeros((2, 4, 16), np.float32)
     Plain.add_tile(a, b, forwards, 0, 0, 64)
     Plain.add_tile(a[:, ::-1], b[::-1], backwards, 0, 0, 64)
@@ -79,26 +75,20 @@ def test_dot_products_in_sixteen_sums_and_the_largest_of_a_row(width):
         assert largest(a, 2, width) == -5
 
 
-def test_powers_of_two():
-    power, _ = both("two_to")
-    assert [power(n) for n in (-126, -1, 0, 1, 127)] == [2.0**-126, 0.5, 1, 2, 2.0**127]
-
-
 def each(function, x):
     """A function of one number, for all of an array."""
     return njit(lambda x: np.array([function(each) for each in x]), error_model="numpy")(x)
 
 
 def test_exponentials_are_within_two_roundings_and_zero_below_the_smallest_number():
+    power, _ = both("two_to")
+    assert [power(n) for n in (-126, -1, 0, 1, 127)] == [2.0**-126, 0.5, 1, 2, 2.0**127]
     x = np.concatenate([np.linspace(-87, 0, 200_001), [-1e-30, -0.0, 0.0]]).astype(np.float32)
     y = each(network.exp_nonpositive, x)
     assert np.abs(y / np.exp(x.astype(np.float64)) - 1).max() < 2 * EPSILON
     assert y[-1] == y[-2] == 1  # so that the ratio of a policy to itself is exactly 1
     assert not each(network.exp_nonpositive, np.array([-87.5, -100, -1e30, -np.inf], np.float32)).any()
-
-
-def test_the_exponential_of_any_number():
-    x = np.linspace(-87, 87, 20_001).astype(np.float32)
+    x = np.linspace(-87, 87, 20_001).astype(np.float32)  # of any number
     assert np.abs(each(network.exponential, x) / np.exp(x.astype(np.float64)) - 1).max() < 3e-7
     special = each(network.exponential, np.array([0, np.nan, np.inf, -np.inf, 1e30], np.float32))
     assert special[0] == 1 and np.isfinite(special).all()
@@ -134,12 +124,6 @@ def test_logits_are_lowered_until_the_largest_is_zero():
     expected = np.maximum(x - x.max(axis=1, keepdims=True), -100)
     compiled(network.subtract_row_max, 2)(x, 9)
     assert np.array_equal(x, expected)
-
-
-def test_the_set_bits_of_a_row_are_listed():
-    active, rows = np.zeros(192, np.int64), np.array([[7, 7, 7], [1 | 1 << 63, 0, 1 << 5]], np.uint64)
-    assert compiled(network.list_bits, 5)(rows, 1, 3, active, 2) == 5
-    assert active[:6].tolist() == [0, 0, 0, 63, 133, 0]
 
 
 @njit

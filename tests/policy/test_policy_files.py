@@ -143,18 +143,15 @@ class Bomb:
         return print, ("a pickle was opened",)
 
 
-WRONG_ARRAYS = {
-    "critic.4.bias is float32 (2,), expected float32 (1,)": {"critic.4.bias": np.zeros(2, np.float32)},
-    "actor.0.bias is float64 (64,), expected float32 (64,)": {"actor.0.bias": np.zeros(64)},
-    "holds the wrong arrays (actor.0.bias)": {"actor.0.bias": None},
-    "holds the wrong arrays (exploit)": {"exploit": np.zeros(1, np.float32)},
-    "actor.0.bias holds values that are not finite": {"actor.0.bias": np.full(64, np.nan, np.float32)},
-}
-
-
 def test_wrong_shapes_types_names_and_values_are_refused_and_a_pickle_in_disguise_is_never_opened(folder, capsys):
     right = load((folder / "policy.safetensors").read_bytes())
-    for says, changes in WRONG_ARRAYS.items():
+    for says, changes in {
+        "critic.4.bias is float32 (2,), expected float32 (1,)": {"critic.4.bias": np.zeros(2, np.float32)},
+        "actor.0.bias is float64 (64,), expected float32 (64,)": {"actor.0.bias": np.zeros(64)},
+        "holds the wrong arrays (actor.0.bias)": {"actor.0.bias": None},
+        "holds the wrong arrays (exploit)": {"exploit": np.zeros(1, np.float32)},
+        "actor.0.bias holds values that are not finite": {"actor.0.bias": np.full(64, np.nan, np.float32)},
+    }.items():
         sign(folder, save({name: array for name, array in (right | changes).items() if array is not None}))
         refused(folder, "policy.safetensors: ", says)
     sign(folder, pickle.dumps(Bomb()))
@@ -168,7 +165,6 @@ def test_wrong_shapes_types_names_and_values_are_refused_and_a_pickle_in_disguis
         ({"schema": 2}, "has schema 2, this version reads 1"),
         ({"kind": "checkpoint"}, "cannot be read (it is not a policy)"),
         ({"workflow": "user > root"}, "damaged ("),
-        ({"workflow": 3}, "damaged ("),
         ({"units": {"a": ["User0"]}}, "damaged ("),
         ({"config": 3}, "damaged ("),
     ],
@@ -194,28 +190,16 @@ def test_the_champion_beats_every_published_entry_in_every_column():
 
 
 @pytest.mark.parametrize(
-    ("policy", "red_agent", "options", "means", "within"),
+    ("policy", "red_agent", "means", "within", "options"),
     [
-        ("champion", "sleep", {"episodes": 200, "greedy": True}, [0], 0),  # it leaves a sleeping attacker alone
-        (
-            "champion-current",
-            "b_line,meander",
-            {"episodes": 2_000, "greedy": True, "variant": "current"},
-            [-12.58, -15.57],
-            0.6,
-        ),
+        ("champion", "sleep", [0], 0, {"episodes": 200, "greedy": True}),  # it leaves a sleeping attacker alone
+        ("champion-current", "b_line,meander", [-12.58, -15.57], 0.6, {"greedy": True, "variant": "current"}),
         # For attackers that adapt it gives up 1 point against B_line and 1.5 against Meander (docs/attackers.md).
-        ("guardian", "b_line,meander,sleep", {"episodes": 1_000, "greedy": False}, [-13.7, -17.0, 0.0], 0.5),
+        ("guardian", "b_line,meander,sleep", [-13.7, -17.0, 0.0], 0.5, {"episodes": 1_000}),
         # The three of its league that take most from it, under the numbers that they have there.
-        (
-            "guardian",
-            "guardian-149,guardian-173,guardian-179",
-            {"episodes": 300, "greedy": False},
-            [-67.1, -72.1, -80.2],
-            2.5,
-        ),
+        ("guardian", "guardian-149,guardian-173,guardian-179", [-67.1, -72.1, -80.2], 2.5, {"episodes": 300}),
     ],
 )
-def test_shipped_policies_earn_what_the_documents_say(policy, red_agent, options, means, within):
-    rows = ff.evaluate(policy, red_agent=red_agent, steps=100, quiet=True, **options)
+def test_shipped_policies_earn_what_the_documents_say(policy, red_agent, means, within, options):
+    rows = ff.evaluate(policy, red_agent=red_agent, steps=100, quiet=True, **{"episodes": 2_000, "greedy": False} | options)
     assert [row.mean for row in rows] == pytest.approx(means, abs=within)

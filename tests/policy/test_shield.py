@@ -54,21 +54,16 @@ REPAIRED = [*[(SCAN, SLEEP)] * 2, (0, RESTORE), (SCAN, SLEEP), (SCAN, SLEEP)]
         ("shield", [(EXPLOIT, ANALYSE), (PRIVILEGED, SLEEP)], [1, 1]),  # it was root
         ("shield", REPAIRED, [0, 1, 1, 1, 1]),
         ("recheck", REPAIRED, [0, 1, 1, 0, 1]),  # after Restore the next scan is the first one
-        ("limit", SCANS, [0, 1, 1]),
     ],
 )
 def test_what_raises_suspicion_and_how_it_ends(way, turns, expected):
-    """And a user that is suspect forbids repairs of enterprise, but for the turns that the way `limit` leaves free."""
-    suspect, allowed = seen_and_allowed(turns, way)
-    assert suspect == expected
-    assert way == "limit" or allowed == [1 - each for each in expected]
+    """And a user that is suspect forbids repairs of enterprise."""
+    assert seen_and_allowed(turns, way) == (expected, [1 - suspect for suspect in expected])
 
 
-def test_whoever_is_believed_not_clean_counts_too():
+def test_whoever_is_believed_not_clean_counts_too_and_limit_leaves_every_third_turn_free():
     assert seen_and_allowed([(UNKNOWN, SLEEP), (PRIVILEGED, SLEEP), (0, SLEEP)]) == ([0, 0, 0], [0, 0, 1])
-
-
-def test_after_two_turns_under_suspicion_one_turn_is_free_of_the_mask():
+    assert seen_and_allowed(SCANS, "limit")[0] == [0, 1, 1]
     assert seen_and_allowed([(EXPLOIT, SLEEP)] * 7, "limit")[1] == [0, 0, 1, 0, 0, 1, 0]
 
 
@@ -98,15 +93,12 @@ def test_repairs_below_the_first_suspected_type_are_forbidden_and_nothing_else(n
     assert not shields.forbidden[0, -1].any()  # nobody is suspected
 
 
-def test_idle_types_come_last_and_orders_that_differ_in_them_are_one():
+def test_orders_that_differ_in_idle_types_are_one_and_the_order_that_is_read_may_differ_from_the_one_that_is_kept():
     idle = (FIVE_TYPES.names.index("op_host"), FIVE_TYPES.names.index("defender"))
     spec = PolicySpec(shield=True, idle=idle)
     first = Workflow.parse("defender > op_host > enterprise > op_server > user")
     assert first.with_last(idle) == ENTERPRISE_FIRST.with_last(idle)
     assert np.array_equal(spec.shields([first]).forbidden, spec.shields([ENTERPRISE_FIRST]).forbidden)
-
-
-def test_the_order_that_a_policy_reads_may_differ_from_the_one_it_keeps():
     spec = PolicySpec(units=FIVE_TYPES, shield=True)
     network = Network.drawn(spec.inputs, spec.actions, 1)
     player = PolicyTable(network, [USER_FIRST], spec=spec, prompts=[ENTERPRISE_FIRST])
