@@ -7,22 +7,23 @@ from pathlib import Path
 
 from fixfirst import __version__
 from fixfirst.base import errors
-from fixfirst.base.tables import NONE, Column, Table, duration
+from fixfirst.base.tables import Column, Table, duration, plain
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter import screen
 from fixfirst.reporter.run import Run
 from fixfirst.runs import layout
 from fixfirst.runs.rows import Outcome
 
-_COLUMNS = (
+_COLOURS: dict[str, str] = {Outcome.FINISHED: "green", Outcome.RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
+_COLUMNS = (  # what is not known yet is left empty
     Column("folder", "run", str),
     Column("kind", "kind"),
-    Column("red_agent", "red agent"),
+    Column("red_agent", "red agent", lambda agent: agent or ""),
     Column("status", "status"),
-    Column("mean", "return"),
-    Column("seconds", "time", lambda seconds: NONE if seconds is None else duration(seconds)),
+    Column("mean", "return", lambda mean: "" if mean is None else plain(mean)),
+    Column("seconds", "time", lambda seconds: "" if seconds is None else duration(seconds)),
     Column("created", "begun (UTC)", lambda time: time[:16].replace("T", " ")),
-    Column("workflow", "best order, or the one trained"),
+    Column("workflow", "best order, or the one trained", lambda order: order or ""),
 )
 _WIDE, _FIRST = 110, (0, 3, 4, 7)  # characters in which all columns have room, and those that matter where they have none
 
@@ -78,7 +79,7 @@ def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> Non
     else:
         rows = tuple(tuple(vars(run).values()) for run in runs)
         columns = _COLUMNS if screen.results().width >= _WIDE else [_COLUMNS[number] for number in _FIRST]
-        screen.show(Table(tuple(vars(runs[0])), rows, tuple(columns)))
+        screen.show(Table(tuple(vars(runs[0])), rows, tuple(columns)), colours=_COLOURS)
 
 
 def welcome() -> None:

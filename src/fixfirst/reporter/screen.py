@@ -1,5 +1,7 @@
 """Texts and tables that fit the terminal they are printed on. Whatever names they hold, a terminal obeys none of it."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from rich import table as rich_table
@@ -38,19 +40,22 @@ def results() -> Console:
     return console
 
 
-def show(*parts: str | Table, console: Console | None = None) -> None:
-    """Print texts, on a terminal broken between words and elsewhere a line each, and what people see of tables."""
+def show(*parts: str | Table, console: Console | None = None, colours: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Print texts, on a terminal broken between words and elsewhere a line each, and what people see of tables.
+
+    colours: of cells by their text.
+    """
     console = console or results()
     for part in parts:
         if isinstance(part, Table):
-            for table in fitting_tables(part, console.width) if part.rows else ():
+            for table in fitting_tables(part, console.width, colours) if part.rows else ():
                 console.print(table)
         else:
             text = Text(errors.printable(part), "bold" if isinstance(part, Strong) else "")
             console.print(text, soft_wrap=isinstance(part, Copied) or not console.is_terminal)
 
 
-def fitting_tables(table: Table, width: int) -> list[rich_table.Table]:
+def fitting_tables(table: Table, width: int, colours: Mapping[str, str]) -> list[rich_table.Table]:
     """Lay a table out within `width`.
 
     Where that does not suffice, the first column takes up to three lines, broken between words; then the last columns stand
@@ -74,6 +79,6 @@ def fitting_tables(table: Table, width: int) -> list[rich_table.Table]:
             room = (needs[column] if column else first) - 2
             laid_out.add_column(Text(lines[0][column]), justify=justify, no_wrap=column > 0, overflow="fold", width=room)
         for cells in lines[1:]:
-            laid_out.add_row(*(Text(cells[column]) for column in (0, *part)))
+            laid_out.add_row(*(Text(cells[column], colours.get(cells[column], "")) for column in (0, *part)))
         tables.append(laid_out)
     return tables
