@@ -54,8 +54,9 @@ def test_named_orders_are_listed_where_one_is_expected(command, capsys):
     assert set(NAMED_ORDERS) <= set(re.findall(r"\w+", help_of(capsys, command)))
 
 
-def test_misuse_is_one_line_in_words_that_were_approved_and_exit_code_2(capsys):
+def test_misuse_is_one_line_in_words_that_were_approved_and_exit_code_2_and_leaves_nothing(capsys, tmp_path, monkeypatch):
     """Each names the flag that was typed. A command more: a line with $ in the approved file, and FIXFIRST_APPROVE=1."""
+    monkeypatch.chdir(tmp_path)
     lines = []
     for command in re.findall(r"^\$ (.*)", (FOLDER / "misuse.txt").read_text(), re.M):
         assert main(shlex.split(command)) == 2, command
@@ -65,6 +66,7 @@ def test_misuse_is_one_line_in_words_that_were_approved_and_exit_code_2(capsys):
     approve("misuse.txt", "\n".join(lines))
     assert main(["search", "--out", "a/" * 2_000]) == 2
     one_line(capsys, "--out must be a path, got one that is too long: 'a/a/")
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_variable_is_named_as_its_flag_and_may_be_1e5(monkeypatch, capsys):

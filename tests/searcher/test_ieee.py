@@ -22,21 +22,17 @@ def units_in_the_last_place(found, exact):
     return float(abs(mpf(float(found)) - exact) / mpf(math.ulp(float(exact))))
 
 
-@pytest.mark.parametrize(("ours", "exact", "at"), [(exp, mp.exp, EXPONENTS), (log, mp.log, NUMBERS)])
-def test_the_error_is_below_one_unit_in_the_last_place(ours, exact, at):
+@pytest.mark.parametrize(
+    ("ours", "exact", "numpys", "at", "odd"),
+    [(exp, mp.exp, np.exp, EXPONENTS, ODD_EXPONENTS), (log, mp.log, np.log, NUMBERS, ODD_NUMBERS)],
+)
+def test_errors_stay_below_a_unit_in_the_last_place_odd_numbers_are_as_in_numpy_and_compiled_bits_the_same(
+    ours, exact, numpys, at, odd
+):
     with mp.workprec(120):
         assert max(units_in_the_last_place(ours(x), exact(mpf(float(x)))) for x in at) < 0.85
-
-
-@pytest.mark.parametrize(("ours", "numpys", "at"), [(exp, np.exp, ODD_EXPONENTS), (log, np.log, ODD_NUMBERS)])
-def test_zeros_infinities_and_what_is_no_number_are_as_in_numpy(ours, numpys, at):
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose([ours(x) for x in at], numpys(at), rtol=1e-15)
-
-
-@pytest.mark.parametrize(("ours", "at"), [(exp, [*EXPONENTS, *ODD_EXPONENTS]), (log, [*NUMBERS, *ODD_NUMBERS])])
-def test_compiled_and_not_they_have_the_same_bits(ours, at):
-    at = np.array(at)
+        np.testing.assert_allclose([ours(x) for x in odd], numpys(odd), rtol=1e-15)
 
     @numba.njit
     def compiled(at):
@@ -45,4 +41,5 @@ def test_compiled_and_not_they_have_the_same_bits(ours, at):
             found[i] = ours(at[i])
         return found
 
+    at = np.array([*at, *odd])
     assert np.array_equal(compiled(at), [ours(float(x)) for x in at], equal_nan=True)

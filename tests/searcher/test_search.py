@@ -7,7 +7,7 @@ import os
 import resource
 import shutil
 import signal
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -131,36 +131,19 @@ def test_the_budget_is_never_exceeded_and_used_but_for_less_than_one_trial(seed)
     assert total - search.used < max(-(-least // envs) * envs, envs)
 
 
-def test_a_real_search_uses_its_budget_exactly(searched):
-    """48 episodes: 8 of warm-up, 40 in trials of whole updates of 4."""
-    used = [int(row["episodes"]) for row in ledger(searched)]
-    assert sum(used) == 40 and all(4 <= episodes <= 12 and episodes % 4 == 0 for episodes in used)
-    assert load_policy(searched / "warmup").facts["episodes"] == 8
-
-
 @pytest.mark.parametrize("settings", [{"min_episodes": 10}, {"stop_when_compliant": False}])  # 10: 3 updates of 4
 def test_no_trial_ends_before_min_episodes_or_when_it_is_not_to_stop(tmp_path, settings):
     folder = start(tmp_path / "run", RANDOM | settings, "--n-workflows", "2")
     assert [(row["status"], row["episodes"]) for row in ledger(folder)] == [("accepted", "12")] * 2
 
 
-def test_the_files_have_the_promised_columns(searched):
-    for name, columns in (
-        ("trials.csv", Trial.columns()),
-        ("gp_sampling_log.csv", ChoiceRow.columns()),
-        ("training_log.csv", UpdateRow.columns()),
-        ("episodes.csv", EpisodeRow.columns()),
-        ("runtime.csv", SessionRow.columns()),
-    ):
-        lines = (searched / name).read_text().splitlines()
-        assert lines[0] == ",".join(columns)
-        assert {len(cells) for cells in csv.reader(lines)} == {len(columns)}, name
-    names = {"config.toml", "manifest.json", "trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv", "tb"}
-    names |= {"trials", "warmup", "best", "runtime.csv", "report.html", "replays", ".lock"}
-    assert {path.name for path in searched.iterdir()} == names
-
-
-def test_a_row_of_the_ledger_says_what_its_trial_showed(searched):
+def test_the_files_have_the_promised_columns_and_a_row_of_the_ledger_says_what_its_trial_showed(searched):
+    kinds = {"trials.csv": Trial, "gp_sampling_log.csv": ChoiceRow, "training_log.csv": UpdateRow}
+    for name, kind in (kinds | {"episodes.csv": EpisodeRow, "runtime.csv": SessionRow}).items():
+        header, *lines = csv.reader((searched / name).read_text().splitlines())
+        assert tuple(header) == kind.columns() and {len(cells) for cells in lines} == {len(header)}, name
+    names = {"config.toml", "manifest.json", "tb", "trials", "warmup", "best", "report.html", "replays", ".lock"}
+    assert {path.name for path in searched.iterdir()} - {*kinds, "episodes.csv", "runtime.csv"} == names
     for number, row in enumerate(ledger(searched)):
         folder = searched / "trials" / f"{number:04d}"
         assert row["id"] == str(number) and row["policy"] == f"trials/{number:04d}"
@@ -173,24 +156,19 @@ def test_a_row_of_the_ledger_says_what_its_trial_showed(searched):
         assert float(row["return_low"]) < float(row["return_mean"]) < float(row["return_high"])
 
 
-def test_the_training_log_counts_all_episodes_of_the_search(searched):
-    """Every update is one row; the warm-up's 8 episodes come before the first."""
-    log = training_log(searched)
+def test_the_training_log_counts_all_episodes_of_the_search_and_the_episode_log_has_each_once(searched):
+    """48: the warm-up's 8 come before the first row; 40 in trials of whole updates of 4, a row for each update."""
+    assert load_policy(searched / "warmup").facts["episodes"] == 8
+    log, episodes = training_log(searched), rows(searched / "episodes.csv")
     assert [int(row["Total_Episodes_Sampled"]) for row in log] == list(range(12, 49, 4))
     updates = [(row["Workflow_ID"], row["Update"]) for row in log]
     assert updates == [(row["id"], str(u + 1)) for row in ledger(searched) for u in range(int(row["updates"]))]
-    for row in log:
-        assert float(row["Total_Reward"]) == pytest.approx(float(row["Env_Reward"]) + float(row["Alignment_Bonus"]))
-
-
-def test_the_episode_log_has_every_training_episode_once(searched):
-    log = rows(searched / "episodes.csv")
     expected = [(row["id"], str(e + 1)) for row in ledger(searched) for e in range(int(row["episodes"]))]
-    assert [(row["Workflow_ID"], row["Episode"]) for row in log] == expected
-    for row in log:
-        assert float(row["Env_Reward"]) + float(row["Alignment_Bonus"]) == pytest.approx(float(row["Total_Reward"]))
-    for update in training_log(searched):
-        own = [r for r in log if (r["Workflow_ID"], r["Update"]) == (update["Workflow_ID"], update["Update"])]
+    assert [(row["Workflow_ID"], row["Episode"]) for row in episodes] == expected
+    for row in (*log, *episodes):
+        assert float(row["Total_Reward"]) == pytest.approx(float(row["Env_Reward"]) + float(row["Alignment_Bonus"]))
+    for update in log:
+        own = [r for r in episodes if (r["Workflow_ID"], r["Update"]) == (update["Workflow_ID"], update["Update"])]
         assert np.mean([float(r["Env_Reward"]) for r in own]) == pytest.approx(float(update["Env_Reward"]), abs=1e-6)
         assert np.mean([int(r["Repairs"]) for r in own]) == pytest.approx(float(update["Avg_Fixes"]), abs=1e-6)
 
@@ -300,33 +278,6 @@ def test_the_config_of_a_run_starts_the_same_search(searched, tmp_path):
     assert outcome(again) == outcome(searched)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (
-            ["--strategy", "guess"],
-            "Invalid value for --strategy: must be one of gp_ucb, random, exhaustive, together, got 'guess'",
-        ),
-        (["--workers", "-1"], "--workers must be a whole number, at least 0, got -1"),
-        (["--total-episodes", "3"], "--total-episodes 3 leaves 3 after the warm-up, less than one trial of 4 episodes"),
-        (
-            ["--max-episodes", "3"],
-            "no trial could pass the gate: it opens after 4 episodes (--min-episodes 0), and a trial has at most 3 (--max",
-        ),
-        (["--max-episodes", "8", "--min-episodes", "9"], "it opens after 12 episodes (--min-episodes 9)"),
-        (["--total-episodes", "12", "--min-episodes", "12"], "--total-episodes 12 leaves 8 after the warm-up"),
-        (["--from", "nowhere"], "nowhere: holds no policy"),
-        (["--preset", "original"], "--preset original knows no order; it cannot search for one"),
-        (["--workflow", "user"], "--workflow"),
-    ],
-)
-def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path, capsys, arguments, says):
-    path = settings_file(tmp_path, EASY)
-    assert main(["search", "--out", str(tmp_path / "run"), "--config", str(path), "--quiet", *arguments]) == 2
-    one_line(capsys, says)
-    assert not (tmp_path / "run").exists()
-
-
 def test_json_output_is_one_document_also_when_resumed(tmp_path, capsys):
     folder = start(tmp_path / "run", RANDOM, "--json")
     told = json.loads(capsys.readouterr().out)
@@ -403,12 +354,17 @@ def cut_ledger(folder, number):
 
 
 def test_wherever_the_ledger_was_cut_the_search_ends_the_same(searched, tmp_path, monkeypatch):
-    """Finished trials are read from their folders: not one is trained again, and even their seconds stay."""
+    """Finished trials are read from their folders: not one is trained again, and even their seconds stay. Whoever is killed
+    right after a result leaves checkpoints; they are deleted.
+    """
     monkeypatch.setattr(searcher_jobs, "train_in", None)
     for number in range(len(ledger(searched))):
         folder = shutil.copytree(searched, tmp_path / str(number))
         cut_ledger(folder, number)
+        for part, suffix in product(() if number else ("warmup", "trials/0000"), ("json", "safetensors")):
+            (folder / part / f"checkpoint-00000001.{suffix}").touch()
         resume(folder)
+        assert not list(folder.rglob("checkpoint-*"))
         for name in ("trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv"):
             assert (folder / name).read_bytes() == (searched / name).read_bytes(), (number, name)
 
@@ -564,15 +520,3 @@ def test_a_damaged_policy_is_not_put_into_best(copy, capsys):
     resume(copy, expect=2)
     one_line(capsys, "policy.safetensors")
     assert not (copy / "best").exists()
-
-
-def test_a_kill_right_after_a_result_repeats_nothing_and_leaves_nothing(searched, copy, monkeypatch):
-    """Whoever is killed between a result and the end of its checkpoints."""
-    (copy / "trials.csv").unlink()
-    for folder in (copy / "warmup", copy / "trials" / "0000"):
-        for suffix in ("json", "safetensors"):
-            (folder / f"checkpoint-00000001.{suffix}").touch()
-    monkeypatch.setattr(searcher_jobs, "train_in", None)  # nothing is trained
-    resume(copy)
-    assert outcome(copy) == outcome(searched)
-    assert not list(copy.rglob("checkpoint-*"))

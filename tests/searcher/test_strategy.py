@@ -42,26 +42,15 @@ def play(strategy, rounds, size=1, outcome=distance_return):
     return choices
 
 
-def retold(strategy):
-    """A new strategy that is told all that another was told."""
-    new = Strategy(strategy.config, strategy.scheme)
-    for returned in strategy.returns:
-        new.tell(*returned)
-    for workflow in strategy.without_return:
-        new.tell(workflow, None)
-    return new
-
-
 @pytest.mark.parametrize("name", ["random", "exhaustive"])
-def test_all_120_orders_come_once_and_then_all_a_second_time(name):
+def test_simple_strategies_give_all_120_orders_once_and_again_and_are_not_troubled_by_thirteen_factorial(name):
     numbers = [choice.workflow.number for choice in play(Strategy(StrategyConfig(name=name, seed=3)), 240)]
     assert sorted(numbers[:120]) == list(range(120)) and sorted(numbers[120:]) == list(range(120))
     assert (numbers == [*range(120), *range(120)]) == (name == "exhaustive")
-
-
-def test_other_seeds_give_other_random_orders():
-    firsts = {tuple(c.workflow.number for c in Strategy(StrategyConfig(name="random", seed=s)).ask(5)) for s in range(10)}
-    assert len(firsts) == 10
+    firsts = {tuple(c.workflow for c in Strategy(StrategyConfig(name=name, seed=seed)).ask(5)) for seed in range(10)}
+    assert len(firsts) == (10 if name == "random" else 1)
+    thirteen = [choice.workflow.number for choice in Strategy(StrategyConfig(name=name), UnitScheme.per_host()).ask(20)]
+    assert len({*thirteen}) == 20 and (name == "random" or thirteen == list(range(20)))
 
 
 def test_gp_ucb_finds_the_best_of_120_orders_in_25_trials():
@@ -119,7 +108,7 @@ def test_after_every_order_was_tried_an_order_without_return_gets_another_chance
     assert strategy.ask()[0].workflow.number < 4
 
 
-def test_a_noisy_leader_is_tried_again_and_its_returns_are_averaged():
+def test_a_noisy_leader_is_tried_again_and_averaged_a_well_known_one_not_while_orders_are_untried():
     strategy = Strategy(StrategyConfig(seed=0))
     for workflow in WORKFLOWS:
         strategy.tell(workflow, *((-10.0, 5.0) if workflow == BEST else (-40.0, 0.1)))
@@ -129,10 +118,7 @@ def test_a_noisy_leader_is_tried_again_and_its_returns_are_averaged():
         random.tell(BEST, mean, 5.0)
     random.tell(WORKFLOWS[0], -14.9, 0.1)
     assert random.best() == WORKFLOWS[0]
-
-
-def test_a_well_known_leader_is_not_repeated_while_orders_are_untried():
-    """An order 25 standard errors above 30 equal ones, far more than beta = 2: plain UCB would never leave it."""
+    # An order 25 standard errors above 30 equal ones, far more than beta = 2: plain UCB would never leave it.
     strategy = Strategy(StrategyConfig(seed=0))
     for workflow in WORKFLOWS[:31]:
         strategy.tell(workflow, -10.0 if workflow.number == 15 else -60.0, 2.0)
@@ -148,12 +134,14 @@ def test_replaying_the_ledger_gives_the_same_next_round(name, units):
     config = StrategyConfig(name=name, seed=5)
     first = Strategy(config, scheme)
     play(first, 3, size=4, outcome=lambda w: distance_return(w, best))
-    again = retold(first)
+    again = Strategy(config, scheme)
+    for told in (*first.returns, *((workflow, None) for workflow in first.without_return)):
+        again.tell(*told)
     assert again.ask(4) == first.ask(4)
     assert again.ask(2) == first.ask(2), "pending orders are part of the state"
 
 
-def test_a_round_has_different_orders_and_knows_of_pending_ones():
+def test_a_round_has_different_orders_and_knows_of_pending_ones_and_a_large_one_repeats_some():
     strategy = Strategy(StrategyConfig(seed=0))
     play(strategy, 10)
     choices = strategy.ask(6)
@@ -161,13 +149,10 @@ def test_a_round_has_different_orders_and_knows_of_pending_ones():
     others = OrderGP(*strategy._observations()).predict(np.array([choices[1].workflow.order]))
     second = choices[1].top[choices[1].workflow]
     assert second.std < others.std[0] and second.mean == pytest.approx(others.mean[0])
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_a_round_larger_than_the_number_of_orders_repeats_some(name):
-    strategy = Strategy(StrategyConfig(name=name), scheme_of(2))
-    play(strategy, 2, size=5, outcome=lambda w: (float(w.number), 0.1))
-    assert {choice.workflow.number for choice in strategy.ask(5)} == {0, 1}
+    for name in STRATEGIES:
+        strategy = Strategy(StrategyConfig(name=name), scheme_of(2))
+        play(strategy, 2, size=5, outcome=lambda w: (float(w.number), 0.1))
+        assert {choice.workflow.number for choice in strategy.ask(5)} == {0, 1}
 
 
 @pytest.mark.parametrize(("units", "rounds", "better_than"), [(8, 22, 0.99), (13, 20, 0.9)])
@@ -182,35 +167,22 @@ def test_large_spaces_are_searched_without_enumerating_them(units, rounds, bette
     assert all(len(choice.top) == 3 for choice in choices if choice.how == "ucb")
 
 
-@pytest.mark.parametrize("name", ["random", "exhaustive"])
-def test_thirteen_factorial_orders_are_no_trouble_for_the_simple_strategies(name):
-    strategy = Strategy(StrategyConfig(name=name), UnitScheme.per_host())
-    numbers = [c.workflow.number for c in strategy.ask(20)]
-    assert len(set(numbers)) == 20 and (name == "random" or numbers == list(range(20)))
-
-
-def test_neighbours_swap_two_unit_types_side_by_side():
-    assert neighbours((0, 1, 2, 3)) == [(1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2)]
-
-
-def test_scheduled_beta_worked_by_hand():
+def test_neighbours_and_scheduled_beta_worked_by_hand():
     """t = 1: sqrt(2 ln(120 * 1.6449 / 0.1)) = sqrt(2 * 7.5877) = 3.8955."""
+    assert neighbours((0, 1, 2, 3)) == [(1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2)]
     assert scheduled_beta(120, 1) == pytest.approx(3.8955, abs=1e-4)
     strategy = Strategy(StrategyConfig(beta_schedule=True))
     play(strategy, 9)
     assert strategy.ask()[0].beta == scheduled_beta(120, 10)
 
 
-def test_without_any_compliant_order_gp_ucb_goes_on_at_random():
+def test_without_any_compliant_order_gp_ucb_goes_on_at_random_and_another_unit_scheme_is_refused():
     strategy = Strategy(StrategyConfig(seed=0))
     choices = play(strategy, 15, outcome=lambda w: NON_COMPLIANT)
     assert {choice.how for choice in choices} == {"random"} and len({c.workflow for c in choices}) == 15
     assert strategy.best() is None
-
-
-def test_an_order_of_another_unit_scheme_is_refused():
     with pytest.raises(SearchError, match="is an order of another unit scheme than "):
-        Strategy(StrategyConfig()).tell(Workflow((0, 1), scheme_of(2)), None)
+        strategy.tell(Workflow((0, 1), scheme_of(2)), None)
 
 
 def test_a_search_on_a_flat_landscape_names_no_winner():

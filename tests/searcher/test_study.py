@@ -15,12 +15,6 @@ from fixfirst.settings.search import search_config, search_configs
 MEMBERS = ["b_line-3", "b_line-4", "meander-3", "meander-4"]
 
 
-def run_alone(folder, **changes):
-    (search,) = begin_study([search_config(**EASY | changes)], folder).searches
-    assert run_searches([search], InlineScheduler(), NoView(), interrupt=False, folder=folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     """Two seeds, two red agents, on two workers."""
@@ -30,14 +24,11 @@ def study(tmp_path_factory):
     return folder / "study"
 
 
-@pytest.mark.parametrize(("name", "agent", "seed"), [("b_line-4", "b_line", 4), ("meander-3", "meander", 3)])
-def test_a_search_of_a_study_has_the_bytes_of_the_same_search_alone(study, tmp_path, name, agent, seed):
-    alone = run_alone(tmp_path / "alone", red_agent=agent, seed=seed)
-    assert outcome(study / name) == outcome(alone)
-    assert (study / name / "config.toml").read_bytes() == (alone / "config.toml").read_bytes()
-
-
-def test_a_study_is_a_folder_of_run_directories(study):
+def test_a_study_is_a_folder_of_runs_each_with_the_bytes_of_the_same_search_alone(study, tmp_path):
+    (search,) = begin_study([search_config(**EASY, red_agent="meander", seed=4)], tmp_path / "alone").searches
+    assert run_searches([search], InlineScheduler(), NoView(), interrupt=False, folder=search.folder)
+    assert outcome(study / "meander-4") == outcome(search.folder)
+    assert (study / "meander-4" / "config.toml").read_bytes() == (search.folder / "config.toml").read_bytes()
     assert sorted(path.name for path in study.iterdir()) == [".lock", *MEMBERS, "report.html", "study.json"]
     assert all((study / name / "report.html").exists() for name in MEMBERS)
     manifest = json.loads((study / "study.json").read_text())
@@ -95,7 +86,7 @@ def test_resume_goes_on_with_all_that_is_unfinished_and_with_nothing_else(study,
     assert ends == [["finished"], ["interrupted", "finished"], ["finished"], ["finished"]]  # the last two had not begun
 
 
-def test_a_plain_list_is_several_red_agents_and_weights_make_one_mixture():
+def test_a_plain_list_is_several_red_agents_weights_make_one_mixture_and_the_folder_names_agents_and_seeds():
     def searches(**given):
         return [(config.training.game.red_agent, config.seed) for config in search_configs(given, seeds=2)]
 
@@ -103,36 +94,11 @@ def test_a_plain_list_is_several_red_agents_and_weights_make_one_mixture():
     assert searches(red_agent="b_line,RedMeanderAgent", seed=5) == each
     assert searches(red_agent="b_line:0.5,meander:0.5") == [("b_line:0.5,meander:0.5", 0), ("b_line:0.5,meander:0.5", 1)]
     assert searches() == [("b_line", 0), ("b_line", 1)]
-
-
-def test_the_folder_of_a_study_names_its_agents_and_seeds():
     assert study_name(search_configs({})) == "search-b_line-0"
     assert study_name(search_configs({"red_agent": "b_line,meander"}, seeds=5)) == "study-b_line-meander-0-4"
     assert study_name(search_configs({"scenario": "tiny"})) == "search-tiny-b_line-0"
     assert study_name(search_configs({"scenario": "cage2,tiny"})) == "study-cage2-tiny-b_line-0"
     assert study_name(search_configs({"scenario": "generate:0-3:hosts=8"})) == "study-4-networks-b_line-0"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--seeds", "0"], "--seeds must be at least 1, got 0"),
-        (["--red-agent", "b_line,b_line"], "a study has each scenario, red agent and seed once, got b_line-0 more"),
-        (["--scenario", "tiny,tiny"], "a study has each scenario, red agent and seed once, got tiny-b_line-0 more often"),
-        (["--scenario", "tiny,nowhere"], "unknown scenario 'nowhere'"),
-        (["--scenario", "tiny,flat", "--images", "nowhere"], "nowhere/images.yaml: cannot be read"),
-        (["--scenario", "generate:5-1"], "a random network is generate:SEED or generate:FIRST-LAST, with :hosts=8-12"),
-        (["--scenario", "generate:0-3:size=3"], "a random network is generate:SEED or generate:FIRST-LAST"),
-        (["--scenario", "generate:1:values=some"], "unknown values 'some'; use usual, any"),
-        (["--red-agent", "b_line,meander:0.5"], "needs a weight for 'b_line'"),
-        (["--red-agent", "b_line,green"], "green"),
-        (["--separate", "--seeds", "2", "--from", "nowhere"], "nowhere: holds no policy"),
-    ],
-)
-def test_studies_that_make_no_sense_are_one_line_and_leave_nothing_behind(tmp_path, capsys, arguments, says):
-    assert main(["search", "--out", str(tmp_path / "run"), "--quiet", *arguments]) == 2
-    one_line(capsys, says)
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_study_is_not_written_over(study, capsys):

@@ -57,18 +57,12 @@ def test_seeds_that_disagree_declare_no_winner():
     assert both.ranking.winner is None and both.ranking.maybe_best == (A, B)
 
 
-def test_without_an_order_seen_twice_nothing_is_claimed():
+def test_without_an_order_seen_twice_nothing_is_claimed_and_a_seed_in_which_nothing_passed_counts_as_having_tried():
     (both,) = compare_seeds([found(0, (A, -10.0)), found(1, (B, -99.0))])
     assert both.ranking is None and both.spread is None
     assert verdict_over_seeds(both).startswith("No order was accepted under two seeds")
-
-
-def test_a_seed_in_which_nothing_passed_counts_as_having_tried():
     (both,) = compare_seeds([found(0, (A, None)), found(1, (A, -10.0))])
     assert [(row["tried"], row["accepted"]) for row in both.orders.dicts()] == [(2, 1)]
     assert both.best[0] is None and both.best[1].workflow == A
-
-
-def test_red_agents_are_compared_apart():
-    both = compare_seeds([found(0, (A, -10.0)), found(0, (A, -20.0), red_agent="meander")])
-    assert [(c.red_agent, c.best[0].mean) for c in both] == [("b_line", -10.0), ("meander", -20.0)]
+    apart = compare_seeds([found(0, (A, -10.0)), found(0, (A, -20.0), red_agent="meander")])
+    assert [(c.red_agent, c.best[0].mean) for c in apart] == [("b_line", -10.0), ("meander", -20.0)]
