@@ -27,10 +27,6 @@ from fixfirst.play.rollout import make_world
 SETTINGS = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20}
 
 
-def actions_for(steps, num_envs):
-    return np.random.default_rng(0).integers(0, 145, (steps, num_envs))
-
-
 def everything(world):
     """All arrays as bytes, of the final ones the rows that count, and the last turns."""
     rows = {name: world.ended if name.startswith("final") else slice(None) for name in output_arrays(CAGE2)}
@@ -39,28 +35,23 @@ def everything(world):
     return {name: getattr(world, name)[row].tobytes() for name, row in rows.items()} | {"turns": world.turns().tobytes()}
 
 
-OWN = {
-    "red_agent": ["sleep", "b_line", "meander"] + ["sleep"] * 4,
-    "variant": "leaderboard",
-    "env_ids": [40, 7, 7, 1, 2, 3, 4],
-}
+OWN = {"red_agent": ["sleep", "b_line", "meander"] + ["sleep"] * 4, "variant": "leaderboard"}
 
 
 @pytest.mark.parametrize(
-    ("workers", "autoreset", "settings"),
-    [(1, "next_step", SETTINGS), (2, "same_step", SETTINGS), (3, "next_step", SETTINGS), (2, "next_step", OWN)],
+    ("workers", "autoreset", "settings", "env_ids"),
+    [(1, "next_step", SETTINGS, None), (3, "same_step", SETTINGS, None), (2, "next_step", OWN, [40, 7, 7, 1, 2, 3, 4])],
 )
-def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset, settings):
+def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset, settings, env_ids):
     """Every array after every step and reset: over autoresets, a reset of some, and new seeds."""
-    settings = dict(settings)
-    options = {"autoreset": autoreset, "env_ids": settings.pop("env_ids", None)}
+    options, rng = {"autoreset": autoreset, "env_ids": env_ids}, np.random.default_rng(0)
     here = World(Game(**settings), 7, **options)
     with WorkerWorld(World, Game(**settings), 7, num_workers=workers, **options) as there:
         some = np.array([True, False, False, True, True, False, False])
         for reset in ({"seed": 5}, {"mask": some}, {}, {"seed": [3, 1, 4, 1, 5, 9, 2], "mask": ~some}):
             here.reset(**reset), there.reset(**reset)
             assert everything(here) == everything(there)
-            for actions in actions_for(45, 7):
+            for actions in rng.integers(0, 145, (45, 7)):
                 assert here.step(actions) == there.step(actions)
                 assert everything(here) == everything(there)
         assert there.num_workers == workers and there.variant == here.variant
@@ -131,11 +122,6 @@ def test_a_worker_that_fails_dies_or_hangs_is_named_and_nothing_is_left(fault, s
     world.close()
 
 
-def test_an_exception_while_building_is_told_too():
-    with pytest.raises(ff.WorkerError, match=r"failed in its start .*: OSError: no room"):
-        faulty("building")
-
-
 def test_a_worker_killed_between_steps_is_noticed_at_the_next_and_one_that_is_forgotten_ends():
     world = make_world(Game(backend="workers"), 4, num_workers=2)
     world.reset(0)
@@ -171,15 +157,9 @@ if __name__ == "__main__":
 def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
     """kill -9 of the parent, while its workers are idle and while one of them hangs."""
     (tmp_path / "parent.py").write_text(PARENT)
-    paths = os.pathsep.join([str(Path(__file__).parent.parent / "support"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    parent = subprocess.Popen(
-        [sys.executable, tmp_path / "parent.py", doing],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": paths},
-    )
-    with parent:
+    command, pipes = [sys.executable, tmp_path / "parent.py", doing], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, text=True, env=variables, **pipes) as parent:
         pids = list(map(int, parent.stdout.readline().split()))
         assert len(pids) == 2 and not any(map(gone, pids))
         assert doing == "none" or parent.stdout.readline() == "struck\n"
@@ -188,7 +168,9 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
         assert parent.stderr.read() == ""
 
 
-def test_a_worker_that_cannot_be_started_is_told_in_one_line_and_the_others_end(monkeypatch):
+def test_a_worker_that_cannot_be_started_or_build_is_told_in_one_line_and_the_others_end(monkeypatch):
+    with pytest.raises(ff.WorkerError, match=r"failed in its start .*: OSError: no room"):
+        faulty("building")
     started, start = [], worker_world._Worker
 
     def second_fails(*arguments):

@@ -25,22 +25,17 @@ def refuse(call, says):
     ("arguments", "says"),
     [
         ({"num_envs": 0}, "num_envs must be a whole number, at least 1, got 0"),
-        ({"num_envs": 2.5}, "num_envs must be a whole number, at least 1, got 2.5"),
         ({"max_steps": 0}, "max_steps must be a whole number, at least 1, got 0"),
         ({"variant": "newest"}, "variant must be current, leaderboard or debugged, got 'newest'"),
         ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),
-        ({"red_agent": ""}, "unknown red agent ''"),
         ({"red_agent": "b_line:nan,meander:1"}, "weight nan in red agent mixture"),
-        ({"red_agent": "b_line:-1,meander:2"}, "weight -1 in red agent mixture"),
         ({"red_agent": "b_line:0,meander:0"}, "must have a finite sum above 0"),
-        ({"red_agent": "b_line:1e308,meander:1e308"}, "must have a finite sum above 0"),
         ({"red_agent": "b_line:x"}, "weight x in red agent mixture 'b_line:x' must be a finite number"),
         ({"red_agent": "b_line,meander"}, "needs a weight for 'b_line'"),
         ({"red_agent": ["b_line"] * 3}, "3 red agents given for 4 environments"),
         ({"red_agent": [1, 2, 3, 4]}, "a red agent is given by name, got 1"),
         ({"autoreset_mode": "never"}, "autoreset_mode 'never' is not one of next_step, same_step, disabled"),
         ({"env_ids": [1, 2]}, "env_ids must hold 4 numbers"),
-        ({"render_mode": "human"}, "render_mode 'human' is not supported; use rgb_array or ansi"),
         ({"arrays": {}}, "arrays['observations'] must be"),
     ],
 )
@@ -64,9 +59,7 @@ def test_any_wrong_type_is_an_error_that_names_the_argument(name, wrong):
         ([0, 145, 0], "action 145 of environment 1 is not in 0..144"),
         ([0, 0, -1], "action -1 of environment 2 is not in 0..144"),
         ([0, 0], r"actions must have shape (3,), one per environment, got (2,)"),
-        (0, r"got ()"),
         ([0.0, 1.0, 2.0], "actions must be whole numbers, got dtype float64"),
-        ([True, False, True], "actions must be whole numbers, got dtype bool"),
         (np.array([2**64 - 1, 0, 0], np.uint64), "is not in 0..144"),
         ([[1], [1, 2]], "actions must be an array"),
     ],
@@ -80,60 +73,45 @@ def test_bad_actions_are_refused_and_nothing_moves(actions, says):
     envs.step(np.zeros(3, int))  # and goes on
 
 
-@pytest.mark.parametrize("action", [145, -1, 3.5, [0, 1], "x", None])
-def test_bad_actions_of_a_single_environment(action):
-    env = ff.Cage2()
-    env.reset(seed=0)
-    with pytest.raises(ff.ActionError):
-        env.step(action)
-
-
-def ended():
-    env = ff.Cage2(max_steps=1)
-    env.reset(seed=0)
-    assert env.step(0)[3]
-    return env
-
-
-def test_states_of_the_wrong_kind_are_refused_and_nothing_moves():
+@pytest.mark.parametrize(
+    ("field", "value"), [("red_agent", 7), ("bline_stage", 200), ("privileged", -1), ("decoys", 2**13), ("red_target", 13)]
+)
+def test_states_of_the_wrong_kind_or_no_game_can_be_in_are_refused_and_nothing_moves(field, value):
+    """The compiled code uses these as indices: a damaged file must not lead it out of its arrays."""
     envs = begun()
     before = envs.get_state()
     for wrong in (before[:2], np.zeros(3), None, "x"):
         refuse(lambda wrong=wrong: envs.set_state(wrong), "states must be 1 or 3 records")
+    states = before.copy()
+    states[field][1] = value
+    refuse(lambda: envs.set_state(states), f"state field {field} is {value}, not in")
     assert np.array_equal(envs.get_state(), before)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("red_agent", 7), ("bline_stage", 200), ("privileged", -1), ("decoys", 2**13), ("red_target", 13)]
-)
-def test_states_no_game_can_be_in_are_refused(field, value):
-    """The compiled code uses these as indices: a damaged file must not lead it out of its arrays."""
-    states = (envs := begun()).get_state()
-    states[field][1] = value
-    refuse(lambda: envs.set_state(states), f"state field {field} is {value}, not in")
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-def test_arrays_that_the_compiled_code_would_write_beyond_are_refused(rows):
+def test_arrays_that_the_compiled_code_would_write_beyond_are_refused():
     good = {name: np.zeros((4, *shape), dtype) for name, (shape, dtype) in output_arrays(CAGE2).items()}
     ff.make_vec(4, arrays=good).reset(seed=0)
     for name, array in good.items():
-        for wrong in (array[:rows], array.astype(np.float16), np.asfortranarray(np.zeros((4, 4, 4))), None, array[::-1]):
+        for wrong in (
+            array[:1],
+            array[:3],
+            array.astype(np.float16),
+            np.asfortranarray(np.zeros((4, 4, 4))),
+            None,
+            array[::-1],
+        ):
             refuse(lambda n=name, w=wrong: ff.make_vec(4, arrays=good | {n: w}), f"arrays['{name}'] must be")
 
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
-@pytest.mark.parametrize("step", [9, 10, 11, 2**32 - 2])
-def test_an_episode_put_at_or_beyond_its_end_ends_with_the_next_step(mode, step):
-    envs = begun(max_steps=10, autoreset_mode=mode)
-    states = envs.get_state()
-    states["step"] = step
-    envs.set_state(states)
-    assert envs.step(np.zeros(3, int))[3].all()
-
-
-def test_without_a_limit_no_step_ends_an_episode():
-    assert not begun(max_steps=None).step(np.zeros(3, int))[3].any()
+def test_an_episode_put_at_or_beyond_its_end_ends_with_the_next_step_unless_there_is_no_limit(mode):
+    for step in (9, 10, 2**32 - 2):
+        envs = begun(max_steps=10, autoreset_mode=mode)
+        states = envs.get_state()
+        states["step"] = step
+        envs.set_state(states)
+        assert envs.step(np.zeros(3, int))[3].all()
+    assert not begun(max_steps=None, autoreset_mode=mode).step(np.zeros(3, int))[3].any()
 
 
 @pytest.mark.parametrize("group", ["was_active", "quiet_turns", "decoys", "was_scanned", "break_ins", "restores"])
@@ -148,14 +126,19 @@ def test_memories_with_bits_that_no_group_has_are_refused(group):
             envs.set_state(envs.get_state(), records)
 
 
-@pytest.mark.parametrize("memory", ["none", "full"])
-def test_ragged_memories_are_refused(memory):
-    envs = begun(memory=memory)
-    ragged = [np.zeros(3), np.zeros(2)]
-    refuse(lambda: envs.set_state(envs.get_state(), memories=ragged), "memories must be 1 or 3 records")
-
-
 MACROS, ACT1 = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1")
+
+
+def single(**settings):
+    env = ff.Cage2(**settings)
+    env.reset(seed=0)
+    return env
+
+
+def ended():
+    env = single(max_steps=1)
+    assert env.step(0)[3]
+    return env
 
 
 @pytest.mark.parametrize(
@@ -178,22 +161,24 @@ MACROS, ACT1 = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1")
             for mask in (np.ones(2, bool), np.ones(3, int), [True, False], [[1], [1, 2]])
         ),
         (lambda: begun().reset(options="x"), "options"),
+        *(
+            (
+                lambda envs=envs: envs.set_state(envs.get_state(), [np.zeros(3), np.zeros(2)]),
+                "memories must be 1 or 3 records",
+            )
+            for envs in (begun(), begun(memory="full"))
+        ),
+        *((lambda action=action: single().step(action), "action") for action in (145, -1, 3.5, [0, 1], "x", None)),
         (lambda: ff.UnitScheme(("a", "b"), (0, 1, *11 * (7,))), "host_unit must hold unit ids of 0..1"),
         (lambda: ff.UnitScheme(5, 5), "names must be a tuple of strings, got 5"),
         (lambda: ff.UnitScheme.per_host().hosts("User0"), "unit must be a whole number, at least 0, got 'User0'"),
-        (lambda: ff.Workflow(None), "order must be a tuple of whole numbers, got None"),
         (lambda: ff.Workflow((0, 1), "five"), "the unit types of a workflow are a UnitScheme, got 'five'"),
-        (lambda: ff.Workflow.from_number("first"), "number must be a whole number, at least 0, got 'first'"),
         (lambda: ff.Workflow.from_number(0).kendall_distance(0), "compared with another one, got 0"),
         (lambda: ff.ActionSet("mine", np.zeros(3)), "actions of action set 'mine' must be a tuple of whole numbers"),
         (lambda: ff.ActionSet("mine", (0,), 5), "macros of action set 'mine' must be a tuple of strings, got 5"),
-        (lambda: ff.ActionSet(None, (0,)), "an action set is named by a string, got None"),
-        (lambda: MACROS.numbers(3), "choices must be a tuple of strings, got 3"),
         (lambda: ff.MemoryScheme(5), "groups must be a tuple of strings, got 5"),
         (lambda: ff.Game(max_steps=2**63), "max_steps must be at most 2147483647, got 92233"),
         (lambda: ff.Game("b_line"), "positional argument"),
-        (lambda: ff.Judging(rule=5), "rule must be no_higher, top or fixed_types, got 5"),
-        (lambda: ff.TrainConfig(seed=2.5), "seed must be"),
         (lambda: FIVE_TYPES.untouched(None), "a set of hosts, as bits must be a whole number, at least 0, got None"),
         (lambda: FIVE_TYPES.untouched(2**13), "a set of hosts, as bits must be at most 8191, got 8192"),
         (lambda: FIVE_TYPES.numbers([np.zeros(2)], "idle"), "which is none of the unit types user"),

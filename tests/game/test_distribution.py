@@ -21,37 +21,11 @@ def z_limit(comparisons):
     return stats.norm.isf(FALSE_ALARM / comparisons / 2)
 
 
-@pytest.mark.parametrize("red", ["b_line", "meander"])
-@pytest.mark.parametrize("policy", ["sleep", "opfirst"])
-def test_without_decoys_and_user_restores_leaderboard_plays_exactly_like_current(red, policy):
-    current, leaderboard = (play(red, policy, 500, variant=v, seed=3) for v in ("current", "leaderboard"))
-    assert np.array_equal(current.rewards10, leaderboard.rewards10)
-
-
-def test_against_a_sleeping_red_only_restores_cost():
-    """145 actions, 13 of them Restore at -1: 100 random steps cost 8.97 on average; other policies cost nothing."""
-    assert play("sleep", "sleep", 10).returns(100).tolist() == [0.0] * 10
-    returns = play("sleep", "random", 4_000).returns(100)
-    assert abs(returns.mean() + 100 * 13 / 145) < 4 * returns.std() / np.sqrt(4_000)
-
-
 STATS = json.loads((Path(__file__).parent.parent / "conformance" / "stats.json").read_text())["combos"]
 OUR_EPISODES = 2_500
 
 
-@pytest.fixture(scope="module", params=STATS)
-def combo(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def ours(combo):
-    red, policy = combo.split("|")
-    red, _, green = red.partition("+")
-    return play(red.lower(), policy, OUR_EPISODES, green=bool(green), seed=5)
-
-
-def test_returns_and_reward_curve_equal_cyborgs(combo, ours):
+def check_returns_and_reward_curve(combo, ours):
     stats = STATS[combo]
     limit = z_limit(len(STATS) * 103)
     for length in (30, 50, 100):
@@ -82,12 +56,7 @@ def level_p_values(combo, access):
 CELLS = 21 * 13 * 3
 
 
-def test_hosts_are_held_as_often_as_in_cyborg(combo, ours):
-    """After steps 1, 5, 10, ... 100, each host at each level of access."""
-    assert level_p_values(combo, ours.access).min() > FALSE_ALARM / (len(STATS) * CELLS)
-
-
-def test_blue_sees_each_code_as_often_as_in_cyborg(combo, ours):
+def check_what_blue_sees(combo, ours):
     """Share of steps on which a host shows a 4-bit code, over 30, 50 and 100 steps; codes of few episodes are skipped."""
     stats, obs = STATS[combo], ours.observations
     codes = obs.reshape(*obs.shape[:2], 13, 4) @ np.array([8, 4, 2, 1], np.int8)  # [T, N, 13]
@@ -103,6 +72,17 @@ def test_blue_sees_each_code_as_often_as_in_cyborg(combo, ours):
             assert (np.abs(share.mean(axis=0) - theirs) <= limit * spread + 1e-5)[often].all()
             compared += often.sum()
     assert compared >= 3 * 13  # at least the code 0 of every host
+
+
+@pytest.mark.parametrize("combo", STATS)
+def test_returns_rewards_what_is_held_and_what_blue_sees_are_distributed_as_in_cyborg(combo):
+    """Access of each host at each level after steps 1, 5, 10, ... 100."""
+    red, policy = combo.split("|")
+    red, _, green = red.partition("+")
+    ours = play(red.lower(), policy, OUR_EPISODES, green=bool(green), seed=5)
+    check_returns_and_reward_curve(combo, ours)
+    assert level_p_values(combo, ours.access).min() > FALSE_ALARM / (len(STATS) * CELLS)
+    check_what_blue_sees(combo, ours)
 
 
 def test_the_comparison_would_notice_the_wrong_variant():

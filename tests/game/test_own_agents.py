@@ -72,13 +72,12 @@ def mine(tmp_path, monkeypatch):
     sys.modules.pop("mine", None)
 
 
-def test_an_agent_decides_whether_it_comes_before_the_rules_or_its_file_is_the_script(mine):
+def test_an_agent_decides_wherever_it_comes_from(mine, monkeypatch):
+    """Before the rules; as the script; after the rules: it adds itself to the variable unless it is there."""
     assert lines(run(mine.parent, f"import mine\n{PLAY}", "scanner")) == DECIDES
     mine.write_text(SCANNER + PLAY)
     assert lines(run(mine.parent, "mine.py", "scanner", FIXFIRST_RED_AGENTS="mine.py")) == DECIDES
-
-
-def test_a_module_that_comes_after_the_rules_adds_itself_to_the_variable_unless_it_is_there(mine, monkeypatch):
+    mine.write_text(SCANNER)
     importlib.import_module("mine")
     assert turns("scanner") == DECIDES and os.environ[red_agents.FILES_VARIABLE] == str(mine)
     monkeypatch.setenv(red_agents.FILES_VARIABLE, "mine.py")
@@ -86,42 +85,43 @@ def test_a_module_that_comes_after_the_rules_adds_itself_to_the_variable_unless_
     assert turns("scanner") == DECIDES and os.environ[red_agents.FILES_VARIABLE] == "mine.py"
 
 
+def complaint(file, content, monkeypatch, capsys):
+    """What is said where the variable names a file of this content."""
+    file.write_text(content)
+    monkeypatch.setenv(red_agents.FILES_VARIABLE, "mine.py")
+    assert main(["evaluate", "sleep", "--red-agent", "broken"]) == 2
+    return capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "mine.py, which is not a Python file"),
-        ("def x(:", "mine.py, which does not run (SyntaxError: invalid syntax (mine.py, line 1))"),
-        ("import fixfirst\n\n{}[5]", "mine.py, which does not run, line 3 (KeyError: 5)"),
-        ("import sys; sys.exit(3)", "mine.py, which does not run, line 1 (SystemExit: 3)"),
+        ("def x(:", "does not run (SyntaxError: invalid syntax (mine.py, line 1))"),
+        ("import fixfirst\n\n{}[5]", "does not run, line 3 (KeyError: 5)"),
+        ("import sys; sys.exit(3)", "does not run, line 1 (SystemExit: 3)"),
     ],
 )
 def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, mine, monkeypatch, capsys):
-    mine.unlink()
-    if content is not None:
-        mine.write_text(content)
-    monkeypatch.setenv(red_agents.FILES_VARIABLE, "mine.py")
-    assert main(["evaluate", "sleep", "--red-agent", "scanner"]) == 2
-    assert capsys.readouterr().err == f"fixfirst: FIXFIRST_RED_AGENTS names {says}\n"
+    said = complaint(mine, content, monkeypatch, capsys)
+    assert said == f"fixfirst: FIXFIRST_RED_AGENTS names mine.py, which {says}\n"
+    monkeypatch.setenv(red_agents.FILES_VARIABLE, "no.py")
+    assert main(["evaluate", "sleep", "--red-agent", "broken"]) == 2
+    assert capsys.readouterr().err == "fixfirst: FIXFIRST_RED_AGENTS names no.py, which is not a Python file\n"
 
 
-BROKEN = [
-    ("intends(env, Verb.SCAN, env.nothing_there)", "line 4) does not compile: KeyError: 'nothing_there'"),
-    ("env.red_target = len(some_name)", "line 4) does not compile: NameError: name 'some_name' is not defined"),
-    (
-        "x = 5\n    if env.step:\n        x = 'five'\n    intends(env, Verb.SCAN, x)",
-        "line 9) does not compile: Cannot unify",
-    ),
-    ("return 5", "line 6) does not compile: No conversion from Literal[int](5) to none"),
-]
-
-
-@pytest.mark.parametrize(("body", "says"), BROKEN)
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("intends(env, Verb.SCAN, env.nothing_there)", "line 4) does not compile: KeyError: 'nothing_there'"),
+        ("env.red_target = len(some_name)", "line 4) does not compile: NameError: name 'some_name' is not defined"),
+        ("x = 5\n    if env.step:\n        x = 'five'\n    env.red_target = x", "line 9) does not compile: Cannot unify"),
+        ("return 5", "line 6) does not compile: No conversion from Literal[int](5) to none"),
+    ],
+)
 def test_an_agent_that_does_not_compile_is_one_line_with_its_place(body, says, mine, monkeypatch, capsys):
     imports = "import fixfirst as ff\nfrom fixfirst.red import Verb, intends\n\n"
-    mine.write_text(f"{imports}@ff.red_agent('broken')\ndef broken(env, chance):\n    {body}\n")
-    monkeypatch.setenv(red_agents.FILES_VARIABLE, "mine.py")
-    assert main(["evaluate", "sleep", "--red-agent", "broken"]) == 2
-    error = capsys.readouterr().err
+    agent = f"{imports}@ff.red_agent('broken')\ndef broken(env, chance):\n    {body}\n"
+    error = complaint(mine, agent, monkeypatch, capsys)
     assert error.startswith(f"fixfirst: red agent 'broken' (mine.py, {says}") and error.count("\n") == 1, error
     assert error.endswith("; docs/extend.md tells what it may do\n")
 
@@ -201,15 +201,12 @@ print(*decide_red(env, tables, chance, own_addresses([len(RedAgent)])))
     assert lines(run(mine.parent, plain, NUMBA_DISABLE_JIT="1")) == ["1 2"]
 
 
-@pytest.mark.parametrize(
-    ("name", "function", "says"),
-    [
-        *((name, None, "a word in lower case") for name in ("Scanner", "two words", "", 3)),
-        ("b_line", None, "b_line is one of our red agents"),
-        ("short", lambda env: None, "must be a function of"),
-        ("number", 5, "must be a function of"),
-    ],
-)
-def test_what_cannot_be_registered(name, function, says):
-    with pytest.raises(ff.ConfigError, match=says):
-        ff.red_agent(name)(function)
+def test_what_cannot_be_registered():
+    for says, name, function in (
+        *(("a word in lower case", name, None) for name in ("Scanner", "two words", "", 3)),
+        ("b_line is one of our red agents", "b_line", None),
+        ("must be a function of", "short", lambda env: None),
+        ("must be a function of", "number", 5),
+    ):
+        with pytest.raises(ff.ConfigError, match=says):
+            ff.red_agent(name)(function)

@@ -55,7 +55,7 @@ def test_shells_are_seen_as_often_as_the_file_says(odds, seen, tmp_path):
     assert found == seen
 
 
-def test_it_is_part_of_the_scenario_and_goes_wherever_that_goes(mine):
+def test_it_is_part_of_the_scenario_goes_wherever_that_goes_and_replaces_another(mine, tmp_path):
     scenario = CAGE2.with_reward(mine)
     assert scenario.name == "cage2+mine" and scenario.digest != CAGE2.digest and scenario != CAGE2
     kept = ff.Game(reward=mine).model_dump()
@@ -64,9 +64,6 @@ def test_it_is_part_of_the_scenario_and_goes_wherever_that_goes(mine):
     again = ff.Scenario.from_dict(scenario.as_dict())
     assert again == scenario and again.map_rows == CAGE2.map_rows
     assert scenario.without_reward == CAGE2.without_reward and "not CAGE2's reward" in scenario.notes[0]
-
-
-def test_one_reward_replaces_another(mine, tmp_path):
     office = tmp_path / "office.yaml"
     office.write_text(ff.Scenario.load("office").to_yaml() + "Reward: {restore: 0.5, steps: 30}\n")
     assert (ff.Game(scenario=office).scenario.restore_cost, ff.Game(scenario=office).max_steps) == (0.5, 30)
@@ -82,14 +79,11 @@ def test_what_is_wrong_is_said_with_its_place(mine, monkeypatch):
         CAGE2.with_reward(mine.name)
 
     approve_refusals("reward-refusals.txt", refuse)
-
-
-def test_a_service_that_nobody_runs_has_no_price_and_cyborg_has_no_such_reward(mine, tmp_path):
+    mine.write_text(MINE)
     flat = ff.Scenario.generate(2).to_yaml().replace("OP_Server", "Gateway").replace("Services:\n        - OTService", "")
-    file = tmp_path / "none.yaml"
-    file.write_text(flat)
+    mine.with_name("none.yaml").write_text(flat)
     with pytest.raises(ff.ScenarioError, match="service: no service can be stopped"):
-        ff.Game(scenario=file, reward=mine)
+        ff.Game(scenario="none.yaml", reward=mine)
     with pytest.raises(ff.ScenarioError, match="which CybORG cannot give"):
         ff.Game(reward=mine, backend="cyborg")
 

@@ -24,7 +24,7 @@ def test_the_built_in_one_has_13_hosts_145_actions_and_52_bits_and_is_one_object
     assert pickle.loads(pickle.dumps(CAGE2)) is CAGE2 and pickle.loads(pickle.dumps(SMALL)) == SMALL != CAGE2
 
 
-def test_what_a_policy_reads_and_chooses_follows_from_its_scenario():
+def test_what_a_policy_reads_and_chooses_follows_from_its_one_scenario():
     """6 hosts: 24 bits, four groups of 6, 5 quiet turns; 2 + 11 * 6 actions; 6 unit types in 36 bits."""
     memory, choices = MemoryScheme.parse("act1+last+expl+rest+quiet", SMALL), ActionSet.parse("all", SMALL)
     spec = PolicySpec(memory, choices, UnitScheme.per_host(SMALL), shield=True)
@@ -33,9 +33,6 @@ def test_what_a_policy_reads_and_chooses_follows_from_its_scenario():
     assert set(action_sets(SMALL)) == {"all", "macros"} and len(decoy_slots(SMALL).listed) == 16
     assert PolicySpec.from_dict(spec.as_dict()) == spec
     assert UnitScheme.by_type(SMALL).names == ("user", "op_server", "enterprise")
-
-
-def test_parts_of_different_scenarios_make_no_policy():
     with pytest.raises(ff.ConfigError, match="a policy of cage2 cannot have parts of generated1-7"):
         PolicySpec(action_set=ActionSet.parse("all", Scenario.generate(7)))
 
@@ -80,27 +77,20 @@ def test_a_name_in_place_of_a_scenario_or_an_action_that_is_not_there_is_one_lin
         ask()
 
 
-def test_b_line_is_refused_where_there_is_no_host_of_the_name_it_looks_for():
-    text = SMALL.to_yaml().replace("Op_Server0", "Plc0")
-    lab = Scenario.from_document(yaml.safe_load(text), "lab")
+def test_a_game_that_cannot_be_is_refused_in_one_line():
+    lab = Scenario.from_document(yaml.safe_load(SMALL.to_yaml().replace("Op_Server0", "Plc0")), "lab")
     assert ff.Game(scenario=lab, red_agent="meander").scenario.target is None
     with pytest.raises(ff.ScenarioError, match="lab: b_line looks for a host named Op_Server0, and there is none"):
         ff.Game(scenario=lab, red_agent="b_line:0.5,meander:0.5")
-
-
-def test_a_game_of_whole_episodes_needs_an_end_and_one_attacker():
     with pytest.raises(ff.ConfigError, match="needs episodes of fixed length"):
         _ = ff.Game(max_steps=None).steps
     with pytest.raises(ff.ConfigError, match="one red agent or mixture must be given for all environments"):
         _ = ff.Game(red_agent=["b_line", "sleep"]).attacker
-
-
-def test_a_policy_of_another_scenario_is_refused_in_one_line():
     with pytest.raises(ff.PolicyError, match="champion: trained on cage2, not on tiny"):
         ff.evaluate("champion", scenario="tiny", episodes=2, quiet=True)
+    envs = ff.make_vec(2, scenario="tiny")
+    envs.reset(seed=0)
     with pytest.raises(ff.PolicyError, match="champion: trained on cage2, not on tiny"):
-        envs = ff.make_vec(2, scenario="tiny")
-        envs.reset(seed=0)
         ff.rollout(envs, "champion", steps=2)
 
 
@@ -126,9 +116,8 @@ def test_simple_defenders_play_where_hosts_are_not_listed_and_verbs_are_missing(
     """cage1 has Misinform and no decoys; tiny without User1 among blue's hosts has 20 bits."""
     document = Scenario.load("tiny").document()
     del document["Agents"]["Blue"]["INT"]["Hosts"]["User1"]
-    document["Agents"]["Blue"]["starting_sessions"] = [
-        session for session in document["Agents"]["Blue"]["starting_sessions"] if session["hostname"] != "User1"
-    ]
+    sessions = document["Agents"]["Blue"]["starting_sessions"]
+    sessions[:] = [session for session in sessions if session["hostname"] != "User1"]
     unlisted = Scenario.from_document(document, "unlisted")
     assert unlisted.observation_bits == 20
     for scenario in (unlisted, Scenario.load("cage1")):

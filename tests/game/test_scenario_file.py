@@ -28,10 +28,9 @@ def put(document, place, value):
     copy = deepcopy(document)
     *path, last = [int(key) if key.isdigit() else key for key in place.split("/")]
     table = reduce(getitem, path, copy)
+    table[last] = value
     if value is None:
         del table[last]
-    else:
-        table[last] = value
     return copy
 
 
@@ -70,13 +69,16 @@ def test_what_plays_no_part_changes_nothing_but_a_slip_is_noted(tiny):
     assert any("ConfidentalityValue plays no part; did you mean 'ConfidentialityValue'?" in note for note in scenario.notes)
 
 
-def test_subnets_are_numbered_by_their_first_host_and_lists_keep_their_order(tiny):
+def test_subnets_are_numbered_by_their_first_host_lists_keep_their_order_and_green_can_be_void_or_absent(tiny):
     document = put(tiny, "Subnets/Enterprise/Hosts", ["Enterprise2", "Enterprise0", "Enterprise1"])
     document["Subnets"] = dict(reversed(document["Subnets"].items()))
     scenario = Scenario.from_document(document, "x")
     assert scenario.subnet_names == ("Enterprise", "Plant", "User")
     third = scenario.b_line_ways[scenario.host_ids["Enterprise0"]][2]
     assert scenario.host_names[third] == "Enterprise1"
+    assert Scenario.from_document(tiny, "x").green_hosts == ("Enterprise0", "Enterprise1", "Enterprise2", "User0", "User1")
+    assert Scenario.from_document(put(tiny, "Agents/Green/actions", ["Sleep"]), "x").green_hosts == ()
+    assert Scenario.from_document(put(tiny, "Agents/Green", None), "x").green_hosts is None
 
 
 @pytest.mark.parametrize(
@@ -95,34 +97,24 @@ def test_who_gets_through_is_one_word_per_subnet(tiny, rules, reach, ports):
     assert (subnet.reach, subnet.lets_through) == (reach, ports)
 
 
-def test_green_can_be_void_or_absent(tiny):
-    assert Scenario.from_document(tiny, "x").green_hosts == ("Enterprise0", "Enterprise1", "Enterprise2", "User0", "User1")
-    mute = put(tiny, "Agents/Green/actions", ["Sleep"])
-    assert Scenario.from_document(mute, "x").green_hosts == ()
-    absent = put(tiny, "Agents/Green", None)
-    assert Scenario.from_document(absent, "x").green_hosts is None
-
-
-def crowded(tiny, extra, **subnet):
-    """Tiny with more hosts, in the subnet Plant."""
-    crowd = {f"Extra{n}": {"image": "Gateway"} for n in range(extra)}
-    document = put(tiny, "Hosts", tiny["Hosts"] | crowd)
-    document["Subnets"]["Plant"] |= {"Hosts": ["Op_Server0", *crowd]} | subnet
-    return document
-
-
-def refused(document):
-    with pytest.raises(ff.ScenarioError, match=r"^lab\.yaml: [^\n]*$") as refused:
-        Scenario.from_document(document, "lab", "lab.yaml")
-    return str(refused.value)
-
-
 def test_a_refusal_names_the_file_the_place_what_came_and_what_is_right(tiny):
+    def refused(document):
+        with pytest.raises(ff.ScenarioError, match=r"^lab\.yaml: [^\n]*$") as refused:
+            Scenario.from_document(document, "lab", "lab.yaml")
+        return str(refused.value)
+
+    def crowded(extra, **subnet):
+        """Tiny with more hosts, in the subnet Plant."""
+        crowd = {f"Extra{n}": {"image": "Gateway"} for n in range(extra)}
+        document = put(tiny, "Hosts", tiny["Hosts"] | crowd)
+        document["Subnets"]["Plant"] |= {"Hosts": ["Op_Server0", *crowd]} | subnet
+        return document
+
     approve_refusals("scenario-refusals.txt", lambda words: Scenario.from_document(changed(tiny, words), "lab", "lab.yaml"))
     backwards = put(tiny, "Agents", dict(reversed(tiny["Agents"].items())))
     assert "begins with Red; Blue must come first" in refused(backwards)
-    assert "Hosts must have at most 63 values" in refused(crowded(tiny, 58))
-    assert "16 gives 14 addresses for 16 hosts; use 27" in refused(crowded(tiny, 15, Size=16))
+    assert "Hosts must have at most 63 values" in refused(crowded(58))
+    assert "16 gives 14 addresses for 16 hosts; use 27" in refused(crowded(15, Size=16))
 
 
 @pytest.mark.parametrize(
@@ -133,21 +125,17 @@ def test_a_refusal_names_the_file_the_place_what_came_and_what_is_right(tiny):
         ("x: " + "y" * 2_000_000, "is larger than 1,000,000 bytes"),
         ("a: !!python/object/apply:os.system [ls]\n", "is not YAML that can be read"),
         ("a: 1\na: 2\n", "has the key 'a' twice in one table"),
-        ("a: [1, 2\n", "is not YAML that can be read"),
         ("- 1\n", "must be a table, got [1]"),
         ("\x00\x01", "is not YAML that can be read"),
         ("", "must be a table, got None"),
     ],
 )
-def test_hostile_files_are_refused_in_one_short_line(tmp_path, text, words):
+def test_hostile_files_are_refused_in_one_short_line_and_nobody_waits_for_a_pipe(tmp_path, text, words):
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(ff.ScenarioError) as refused:
         Scenario.load(path)
     assert words in str(refused.value) and len(str(refused.value)) < 1_000 and "\n" not in str(refused.value)
-
-
-def test_a_pipe_is_no_scenario_that_anybody_waits_for_and_a_file_that_is_not_there_is_said(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for read in (Scenario.load, Scenario.from_table):
         with pytest.raises(ff.ScenarioError, match=r"cannot be read \(Not a regular file\)"):
@@ -194,15 +182,12 @@ def test_the_notes_say_which_names_are_missing(tiny):
     assert not scenario.exact("b_line") and scenario.exact("sleep") and scenario.target is None
 
 
-def test_b_lines_way_follows_from_what_hosts_tell():
+def test_b_lines_way_follows_from_what_hosts_tell_and_is_its_own_where_they_tell_nothing(tiny):
     scenario = Scenario.load("cage1")
     ways = [tuple(scenario.host_names[host] for host in scenario.b_line_ways[u]) for u in scenario.b_line_first]
     one, other = ("Enterprise1", "Enterprise2"), ("Enterprise0", "Enterprise2")
     assert ways == [("User1", *one), ("User2", *one), ("User3", *other), ("User4", *other)]
     assert scenario.exact("b_line") and scenario.exact("meander")
-
-
-def test_a_host_that_tells_nothing_makes_b_line_go_its_own_way(tiny):
     scenario = Scenario.from_document(put(tiny, "Hosts/User1/info", None), "x")
     assert not scenario.exact("b_line")
     assert any("b_line: red finds no address of a host whose name contains Enterprise on User1" in n for n in scenario.notes)
@@ -249,13 +234,16 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
         Scenario.from_document(document, "x")
 
 
-def test_images_are_read_as_cyborg_writes_them(tmp_path):
+def test_images_are_read_as_cyborg_writes_them_and_stay_in_their_folder(tmp_path):
     """Aliases of single values, and one property as a word: its own image files have both."""
     (tmp_path / "images.yaml").write_text("Web: {path: web}\n")
     text = yaml.safe_dump({"Test_Host": put(OWN, "Processes/1/Properties", "rfi")})
     text = text.replace("Username: root", "Username: &who root", 1).replace("Username: root", "Username: *who")
     (tmp_path / "web.yaml").write_text(text)
     assert "*who" in text and not ImageFolder(tmp_path)["Web"].services[1].immune
+    (tmp_path / "images.yaml").write_text("Web: {path: ../web}\n")
+    with pytest.raises(ff.ScenarioError, match="must be the name of a file in this folder"):
+        ImageFolder(tmp_path)["Web"]
 
 
 def test_an_image_that_cannot_be_played_is_refused():
@@ -263,9 +251,3 @@ def test_an_image_that_cannot_be_played_is_refused():
         as_table(ImageTable, changed(OWN, words), "web.yaml").image("Web", "web.yaml")
 
     approve_refusals("image-refusals.txt", refuse)
-
-
-def test_an_image_file_stays_in_its_folder(tmp_path):
-    (tmp_path / "images.yaml").write_text("Web: {path: ../web}\n")
-    with pytest.raises(ff.ScenarioError, match="must be the name of a file in this folder"):
-        ImageFolder(tmp_path)["Web"]
