@@ -126,7 +126,7 @@ def test_memories_with_bits_that_no_group_has_are_refused(group):
             envs.set_state(envs.get_state(), records)
 
 
-MACROS, ACT1 = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1")
+MACROS, ACT1, RAGGED = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1"), [np.zeros(3), np.zeros(2)]
 
 
 def single(**settings):
@@ -161,14 +161,9 @@ def ended():
             for mask in (np.ones(2, bool), np.ones(3, int), [True, False], [[1], [1, 2]])
         ),
         (lambda: begun().reset(options="x"), "options"),
-        *(
-            (
-                lambda envs=envs: envs.set_state(envs.get_state(), [np.zeros(3), np.zeros(2)]),
-                "memories must be 1 or 3 records",
-            )
-            for envs in (begun(), begun(memory="full"))
-        ),
         *((lambda action=action: single().step(action), "action") for action in (145, -1, 3.5, [0, 1], "x", None)),
+        (lambda: begun().set_state(begun().get_state(), RAGGED), "memories must be 1 or 3 records"),
+        (lambda: begun(memory="full").set_state(begun().get_state(), RAGGED), "memories must be 1 or 3 records"),
         (lambda: ff.UnitScheme(("a", "b"), (0, 1, *11 * (7,))), "host_unit must hold unit ids of 0..1"),
         (lambda: ff.UnitScheme(5, 5), "names must be a tuple of strings, got 5"),
         (lambda: ff.UnitScheme.per_host().hosts("User0"), "unit must be a whole number, at least 0, got 'User0'"),

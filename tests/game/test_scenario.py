@@ -94,24 +94,6 @@ def test_a_game_that_cannot_be_is_refused_in_one_line():
         ff.rollout(envs, "champion", steps=2)
 
 
-def test_several_scenarios_are_played_in_turn_in_one_process_as_each_alone():
-    """Random actions for 40 steps: the same rewards whether the other world is stepped in between or not."""
-
-    def world(name):
-        envs = ff.make_vec(8, scenario=name, red_agent="meander")
-        envs.reset(seed=1)
-        return envs
-
-    def step(envs, t):
-        return envs.step(np.random.default_rng(t).integers(0, envs.single_action_space.n, 8))[1]
-
-    alone = {name: [step(envs, t).tolist() for t in range(40)] for name in ("tiny", "cage1") for envs in (world(name),)}
-    both = {name: world(name) for name in alone}
-    together = [{name: step(envs, t).tolist() for name, envs in both.items()} for t in range(40)]
-    assert alone == {name: [rewards[name] for rewards in together] for name in alone}
-    assert both["tiny"].single_observation_space.shape == (24,) and both["cage1"].single_action_space.n == 54
-
-
 def test_simple_defenders_play_where_hosts_are_not_listed_and_verbs_are_missing():
     """cage1 has Misinform and no decoys; tiny without User1 among blue's hosts has 20 bits."""
     document = Scenario.load("tiny").document()

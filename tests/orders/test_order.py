@@ -20,16 +20,8 @@ def test_all_spellings_of_an_order_mean_the_same_and_some_have_names():
     assert str(Workflow.parse("critical_first")) == "defender > op_server > enterprise > op_host > user"
     assert str(Workflow.parse("reverse")) == "user > op_host > enterprise > op_server > defender"
     assert len({Workflow.parse(name) for name in NAMED_ORDERS}) == 6
-
-
-def test_a_wrong_order_says_what_is_wrong():
-    for text, says in (
-        ("user > user > op_host > op_server > enterprise > defender", "twice: 'user'"),
-        ("usr > op_host > op_server > enterprise > defender", "unknown: 'usr'; missing: 'user'"),
-        ("", "must name each of user, op_host, op_server, enterprise, defender exactly once"),
-    ):
-        with pytest.raises(WorkflowError, match=says):
-            Workflow.parse(text)
+    with pytest.raises(WorkflowError, match=r"exactly once.*twice: 'user'"):
+        Workflow.parse("user > user > op_host > op_server > enterprise > defender")
 
 
 def test_there_are_120_orders_with_numbers_that_lead_back_to_them_and_bits():

@@ -74,28 +74,24 @@ def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwis
     assert [row.variant for row in rows] == variants.split() and lines == says
 
 
-def test_a_leaderboard_and_a_rollout_in_another_variant_say_so():
-    lines, envs = [], ff.make_vec(2, variant="leaderboard")
-    ff.leaderboard("champion-current", episodes=2, quiet=True, say=lines.append)
-    for policy in ("champion", "champion-current"):
-        envs.reset(seed=0)
-        ff.rollout(envs, policy, steps=2, say=lines.append)
-    assert lines == [
-        f"{CURRENT}; it is played in leaderboard, as asked",
-        "the policy was made for variant current; the environments play leaderboard",
-    ]
-
-
-def test_what_cyborg_is_instead_is_said(monkeypatch):
+def test_a_leaderboard_a_rollout_and_a_cyborg_in_another_variant_say_so(monkeypatch):
     """CybORG is of one variant; here our simulator stands in for it."""
-    plain, lines = evaluating.play_all, []
+    lines, envs, plain = [], ff.make_vec(2, variant="leaderboard"), evaluating.play_all
 
     def on_simulator(defenders, games, **options):
         there = [game.model_copy(update={"backend": "simulator", "variant": "current"}) for game in games]
         return plain(defenders, there, **options)
 
+    ff.leaderboard("champion-current", episodes=2, quiet=True, say=lines.append)
+    for policy in ("champion", "champion-current"):
+        envs.reset(seed=0)
+        ff.rollout(envs, policy, steps=2, say=lines.append)
     monkeypatch.setattr(evaluating, "play_all", on_simulator)
     few = {"red_agent": "b_line", "steps": 5, "episodes": 2, "backend": "cyborg", "quiet": True, "say": lines.append}
     for policy in ("champion", "champion-current", "sleep"):
         assert [row.variant for row in ff.evaluate(policy, **few)] == ["current"]
-    assert lines == ["champion was made for variant leaderboard; this CybORG is current"]
+    assert lines == [
+        f"{CURRENT}; it is played in leaderboard, as asked",
+        "the policy was made for variant current; the environments play leaderboard",
+        "champion was made for variant leaderboard; this CybORG is current",
+    ]

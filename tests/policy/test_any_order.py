@@ -5,7 +5,7 @@ import pytest
 from policies import untrained
 
 import fixfirst as ff
-from fixfirst.orders.order import FIVE_TYPES, UnitScheme, all_workflows
+from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.policy import trained
 
 N, STEPS = 12, 30
@@ -72,16 +72,6 @@ def test_answers_are_the_same_when_old_ones_are_forgotten(monkeypatch):
     forgetting = policy_of("shield")
     assert np.array_equal([forgetting.act(part, workflow=orders) for part in obs], expected)
     assert len(forgetting._cache[False].rows) <= 90
-
-
-def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_environment():
-    others = [host for host in ff.UnitScheme.per_host().names if host != "Op_Server0"]
-    groups = UnitScheme.from_dict({"servers": ["Op_Server0"], "others": others})
-    policy = untrained(units=groups, shield=True)
-    obs = np.zeros((2, 52), int)
-    orders = ["servers > others", ff.Workflow.parse("others > servers", groups)]
-    assert policy.act(obs, workflow=orders).shape == (2,)
-    assert policy.act(obs[:0], workflow=[]).shape == (0,)
 
 
 @pytest.mark.parametrize(
