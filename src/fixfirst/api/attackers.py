@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.defenders import (
+    Defender,
     Named,
     PolicyLike,
     Say,
     game_of_attackers,
     make_defender,
-    requested_scenario,
-    resolve,
-    takes_best_actions,
 )
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import attacker_files, parts, red_view
@@ -103,11 +101,10 @@ def exploit(
         best.mean, best.low, best.high, best.tried, best.habits
     """
     number = arguments.check_seed("seed", seed, bits=63)
-    greedy = takes_best_actions(policy, greedy)
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=requested_scenario(settings, policy))
+    defender = make_defender(policy, workflow, greedy, say=say, settings=settings)
     game = game_of_attackers(settings, defender)
     spec = red_view.RedSpec(game.scenario, picky)
-    folder = _folder(policy) if out is None else arguments.check_path("out", out)
+    folder = _folder(policy, defender) if out is None else arguments.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
     opponent = red_training.Opponent(defender.player, defender.orders)
     machine_code.announce_compilation()
@@ -122,7 +119,7 @@ def exploit(
     best = attempts[0].weights
     duel = red_training.play_red(opponent, best, spec, game, episodes=episodes, seed=number, purpose="exploit")
     taken = evaluation.evaluate(evaluation.EpisodeBatch(duel.blue, game))
-    where: dict[str, Any] = {"variant": game.variant, "steps": game.steps, "greedy": greedy}
+    where: dict[str, Any] = {"variant": game.variant, "steps": game.steps, "greedy": defender.greedy}
     numbers: dict[str, Any] = {"mean": taken.mean, "low": taken.low, "high": taken.high}
     tried = tuple((attempt.start, round(attempt.mean, 2)) for attempt in attempts)
     facts = {"against": [defender.name], **where, "seed": number, "tried": [list(attempt) for attempt in tried], **numbers}
@@ -160,14 +157,13 @@ def train_red(
     if not isinstance(against, str | list | tuple) or not against:
         raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {against!r}")
     names = against.split(",") if isinstance(against, str) else list(against)
-    number, scenario = arguments.check_seed("seed", seed, bits=63), requested_scenario(settings, names[0])
-    sure = [takes_best_actions(name, greedy) for name in names]
-    defenders = [make_defender(name, None, best, scenario=scenario) for name, best in zip(names, sure, strict=True)]
+    number, defenders = (
+        arguments.check_seed("seed", seed, bits=63),
+        [make_defender(names[0], None, greedy, settings=settings)],
+    )
     game = game_of_attackers(settings, defenders[0])
+    defenders += [make_defender(name, None, greedy, settings={"scenario": game.scenario}) for name in names[1:]]
     spec = red_view.RedSpec(game.scenario, picky)
-    for name, defender in zip(names, defenders, strict=True):
-        if defender.scenario != game.scenario:
-            raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
     folder = layout.RUNS / f"red-{number}" if out is None else arguments.check_path("out", out)
     if (folder / attacker_files.RED_JSON).exists():
         driver.delete_checkpoints(folder)  # a kill may have come between
@@ -175,7 +171,7 @@ def train_red(
     first = None if start is None else _load_start(start, spec)
     config = {
         "against": [str(name) for name in names],
-        "greedy": sure,
+        "greedy": [defender.greedy for defender in defenders],
         "picky": spec.picky,
         "start": None if first is None else first.facts.get("sha256"),
         "episodes": total_episodes,
@@ -208,9 +204,9 @@ def train_red(
     return reds.load_red(folder, spec.scenario)
 
 
-def _folder(policy: PolicyLike) -> Path | None:
+def _folder(policy: PolicyLike, defender: Defender) -> Path | None:
     """Return where the attacker of a run belongs; None for all that is no run."""
-    if not isinstance(policy, str | Path) or not Path(policy).exists() or not isinstance(resolve(policy), trained.Policy):
+    if not isinstance(policy, str | Path) or not Path(policy).exists() or defender.policy is None:
         return None
     folder = trained.policy_folder(Path(policy))
     return (folder.parent if folder.name == RunFiles.best else folder) / attacker_files.EXPLOIT

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union
 
 from fixfirst.base import arguments, errors
@@ -65,25 +66,16 @@ def name_of(policy: PolicyLike) -> str:
     return "a policy" if isinstance(who, str | Policy | PolicyTable) else who.name
 
 
-def scenario_of(policy: PolicyLike) -> Scenario:
-    """Return the scenario in which somebody plays unless another is asked for: that of its training, else CAGE2."""
-    who = resolve(policy)
-    if isinstance(who, Policy | PolicyTable):
-        return who.spec.scenario
-    return (None if isinstance(who, str) else who.scenario) or CAGE2
+def takes_best_actions(who: "str | Policy | PolicyTable | agents.Agent", greedy: bool | None) -> bool:
+    """Return whether a defender takes its most probable actions.
 
-
-def takes_best_actions(policy: PolicyLike, greedy: bool | None) -> bool:
-    """Return whether a defender under attack takes its most probable actions.
-
-    Unless asked for, all do but a league's, which has learned to draw them. What is no policy acts as it does.
+    Unless asked for, all do but a league's, which has learned to draw them, and what is no policy: that acts as it does.
     """
-    who = resolve(policy)
+    if greedy is not None:
+        return bool(greedy) and (isinstance(who, str | Policy | PolicyTable) or who.may_draw)
     if isinstance(who, PolicyTable):
-        return who.greedy and greedy is not False
-    if isinstance(who, str | Policy):
-        return bool(greedy) if greedy is not None else isinstance(who, str) or not who.draws
-    return False
+        return who.greedy
+    return not who.draws if isinstance(who, Policy) else isinstance(who, str)
 
 
 @dataclass(frozen=True)
@@ -93,8 +85,9 @@ class Defender:
     player: Player
     orders: tuple[Workflow, ...]  # that it follows and is judged by: the first one, then those that replace it on the way
     scenario: Scenario
+    greedy: bool  # does it take its most probable actions?
+    name: str  # in texts
     policy: Policy | None = None  # None: a baseline, a table or an agent
-    name: str = ""  # in texts
 
     @property
     def spec(self) -> PolicySpec:
@@ -114,19 +107,25 @@ class Defender:
 def make_defender(
     policy: PolicyLike,
     workflow: str | None = None,
-    greedy: bool = False,
+    greedy: bool | None = False,
     later: Sequence[str] = (),
     *,
     judged: bool = True,
     say: Say = errors.note,
-    scenario: Scenario | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Defender:
     """Make somebody ready to play by an order. later: orders that replace the first one on the way.
 
-    judged: is it judged by the order, too? say: is given a line if the order is not the policy's own. scenario: in which it
-    is to play; unless given, a policy's own, and CAGE2 for all others.
+    greedy: None is as `takes_best_actions` has it. judged: is it judged by the order, too? say: is given a line if the
+    order is not the policy's own. settings: scenario, images and reward say where it is to play; unless given, a policy
+    plays in its own scenario, and all others in CAGE2. A reward alone is put in the place of the scenario's own.
     """
     name, who = name_of(policy), resolve(policy)
+    best = takes_best_actions(who, greedy)
+    own = who.spec.scenario if isinstance(who, Policy | PolicyTable) else None if isinstance(who, str) else who.scenario
+    asked, *changes = (settings.get(setting) for setting in ("scenario", "images", "reward"))
+    given = asked is not None or changes != [None, None]
+    scenario = game_config.scenario_named(asked if asked is not None else own or CAGE2, *changes) if given else None
     home = scenario or CAGE2
     if isinstance(who, Policy):
         who = in_scenario(who, scenario, say, name)
@@ -139,12 +138,12 @@ def make_defender(
         raise errors.PolicyError(f"{name}: {did} {home.label}, not on {scenario.name}")
     texts = [text for text in (workflow, *later) if text is not None]
     if isinstance(who, PolicyTable):
-        return Defender(who, _orders_of_table(who, workflow, greedy, later), home, name=name)
+        return Defender(who, _orders_of_table(who, workflow, greedy, later), home, best, name)
     if isinstance(who, str):
         if later and workflow is None:
             raise errors.ConfigError(f"{name} follows no order that could change: give the first one with --workflow")
         orders = tuple(Workflow.parse(text, UnitScheme.by_type(home)) for text in texts)
-        return Defender(scripts.make_baseline(who, orders, home), orders, home, name=name)
+        return Defender(scripts.make_baseline(who, orders, home), orders, home, best, name)
     if not isinstance(who, Policy):
         if who.may_mix_episodes:
             say(f"{name} has no reset(): it is not told that an episode begins; what it remembers goes on into the next")
@@ -167,8 +166,8 @@ def make_defender(
     else:
         orders = tuple(Workflow.parse(text, who.scheme) for text in texts)
     if isinstance(who, Policy):
-        return Defender(who.player(*orders, greedy=greedy), orders, home, who, name)
-    return Defender(who.player(orders, greedy=greedy, scenario=home), orders, home, name=name)
+        return Defender(who.player(*orders, greedy=best), orders, home, best, name, who)
+    return Defender(who.player(orders, greedy=best, scenario=home), orders, home, best, name)
 
 
 def in_scenario(policy: Policy, scenario: Scenario | None, say: Say, name: str) -> Policy:
@@ -185,7 +184,9 @@ def _under_reward(home: Scenario, asked: Scenario | None) -> Scenario:
     return asked if asked is not None and asked.without_reward == home.without_reward else home
 
 
-def _orders_of_table(table: PolicyTable, workflow: str | None, greedy: bool, later: Sequence[str]) -> tuple[Workflow, ...]:
+def _orders_of_table(
+    table: PolicyTable, workflow: str | None, greedy: bool | None, later: Sequence[str]
+) -> tuple[Workflow, ...]:
     """Return the orders of a table, which was made for them and to draw or not."""
     if later or (greedy and not table.greedy):
         raise errors.ConfigError("a PolicyTable is made with its orders and with greedy=True: give them there")
@@ -195,17 +196,6 @@ def _orders_of_table(table: PolicyTable, workflow: str | None, greedy: bool, lat
     if table.workflows not in ((), (asked,)):
         raise errors.ConfigError(f"this PolicyTable was made for {table.workflows[0]}: make another one for {asked}")
     return (asked,)
-
-
-def requested_scenario(settings: Mapping[str, Any], policy: PolicyLike) -> Scenario | None:
-    """Return the scenario that was asked for; None: whatever the policy was trained on.
-
-    A reward alone is put in the place of the one that the policy was trained for.
-    """
-    scenario, *changes = (settings.get(name) for name in ("scenario", "images", "reward"))
-    if scenario is None and changes == [None, None]:
-        return None
-    return game_config.scenario_named(scenario_of(policy) if scenario is None else scenario, *changes)
 
 
 def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:

@@ -9,7 +9,6 @@ from fixfirst.api.defenders import (
     Say,
     game_and_judging,
     make_defender,
-    requested_scenario,
     settings_by_variant,
 )
 from fixfirst.api.replays import PURPOSE
@@ -61,7 +60,7 @@ def evaluate(
     game_and_judging({**settings, "reward": None})  # refused before anything is loaded; a reward is one of a scenario
     lengths = None if steps is None else [arguments.check_int("steps", length) for length in _list_of("steps", steps)]
     attackers = _reds(red_agent)
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=requested_scenario(settings, policy))
+    defender = make_defender(policy, workflow, greedy, say=say, settings=settings)
     (home,) = settings_by_variant([defender], settings, say)
     game, judging = game_and_judging(home)
     _tell_reward(game.scenario, say)
@@ -108,7 +107,7 @@ def leaderboard(
     if game.scenario != CAGE2:
         raise errors.ConfigError(f"the leaderboard is of CAGE2 and its reward, not of {game.scenario.label}: use evaluate")
     games = [game.against(red) for red in leaderboards.LEADERBOARD_REDS]
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
+    defender = make_defender(policy, workflow, greedy, say=say, settings={"scenario": CAGE2})
     settings_by_variant([defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
     return leaderboards.LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
@@ -139,11 +138,10 @@ def compare(
     """
     chosen: dict[str, Any] = {**settings} if steps is None else {**settings, "max_steps": steps}
     game_and_judging({**chosen, "reward": None})
-    attackers, scenario = _reds(red_agent), requested_scenario(settings, first)
-    defenders: list[Defender] = []
+    attackers, defenders, where = _reds(red_agent), list[Defender](), chosen
     for policy in (first, second):
-        defenders.append(make_defender(policy, workflow, greedy, judged=False, say=say, scenario=scenario))
-        scenario = scenario or defenders[0].scenario
+        defenders.append(make_defender(policy, workflow, greedy, judged=False, say=say, settings=where))
+        where = {"scenario": defenders[0].scenario}
     games = [
         game_and_judging(home)[0].against(red) for home in settings_by_variant(defenders, chosen, say) for red in attackers
     ]

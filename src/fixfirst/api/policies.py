@@ -119,7 +119,7 @@ def rollout(
         orders, assigned = who.assign(workflow, envs.num_envs)
         player: Player = who.player(*orders, greedy=greedy)
     elif isinstance(workflow, str | None):
-        player = defenders.make_defender(policy, workflow, greedy, scenario=scenario).player
+        player = defenders.make_defender(policy, workflow, greedy, settings={"scenario": scenario}).player
         assigned = np.zeros(envs.num_envs, np.int64)
     else:
         raise errors.ConfigError(f"{name} takes one order for all environments, got {workflow!r}")

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.adapters import envs
-from fixfirst.api.defenders import PolicyLike, game_of_attackers, make_defender, requested_scenario, takes_best_actions
+from fixfirst.api.defenders import PolicyLike, game_of_attackers, make_defender
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.simulator import World
@@ -46,8 +46,7 @@ class VecRedEnv(gym.vector.VectorEnv):
         picky: bool = False,
         **settings: Any,
     ):
-        scenario, best = requested_scenario(settings, against), takes_best_actions(against, greedy)
-        self._defender = make_defender(against, workflow, best, scenario=scenario)
+        self._defender = make_defender(against, workflow, greedy, settings=settings)
         game = game_of_attackers(settings, self._defender)
         self.spec_of_red = red_view.RedSpec(game.scenario, bool(picky))
         self.world = World(game, num_envs, autoreset="disabled")

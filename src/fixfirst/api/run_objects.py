@@ -63,19 +63,23 @@ class SearchRun(Written):
             return f"SearchRun({str(self.folder)!r}: {self.search.in_words or 'not finished'})"
         return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
 
-    def table(self) -> tables.Table:
-        """Return a row per order, the best first; without rows while there is no answer."""
+    @property
+    def _result(self) -> tables.Tabular:
         if isinstance(self.search, PublishedSearch):
             return self.search.table()
-        return tables.Table((), ()) if self.finished_answer is None else self.finished_answer.table()
+        return tables.Table((), ()) if self.finished_answer is None else self.finished_answer
+
+    def table(self) -> tables.Table:
+        """Return a row per order, the best first; without rows while there is no answer."""
+        return self._result.table()
 
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it."""
-        return super()._repr_html_() if self.finished_answer is None else self.finished_answer._repr_html_()
+        return self._result._repr_html_()
 
     def tables(self) -> Sequence[tables.Table]:
         """Return the swaps, too."""
-        return super().tables() if self.finished_answer is None else self.finished_answer.tables()
+        return self._result.tables()
 
     @property
     def folder(self) -> Path:  # type: ignore[override]  # the search's

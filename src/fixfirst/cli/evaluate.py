@@ -107,29 +107,24 @@ def evaluate_command(
     if exploit:
         modes = {"leaderboard": as_leaderboard, "backend": backend != "simulator", "red_agent": played.red_agent} | files
         refuse("--exploit", (name for name, value in modes.items() if value))
-        _exploit(agent, red, settings, as_json)
-        return
+        return _exploit(agent, red, settings, as_json)
     if red:
         raise errors.ConfigError(f"{flag(next(iter(red)))} goes with --exploit")
     if backend == "both":
         refuse("--backend both", ["leaderboard"] if as_leaderboard else files)
-        _compare_worlds(agent, settings, margin, as_json)
-        return
+        return _compare_worlds(agent, settings, margin, as_json)
     settings["backend"] = backend
     if as_leaderboard:
         standing = evaluate.leaderboard(agent, **settings)
         tables.write(standing)
         if as_json:
-            print_json(standing.as_dict())
-        else:
-            _print_leaderboard(standing)
-        return
+            return print_json(standing.as_dict())
+        return _print_leaderboard(standing)
     rows = evaluate.evaluate(agent, **settings)
     tables.write(rows)
     if as_json:
-        print_json([asdict(row) for row in rows])
-    else:
-        print_evaluations(rows)
+        return print_json([asdict(row) for row in rows])
+    print_evaluations(rows)
 
 
 def _exploit(agent: PolicyLike, red: dict[str, Any], settings: dict[str, Any], as_json: bool) -> None:
