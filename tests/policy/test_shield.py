@@ -73,7 +73,7 @@ def test_a_policy_carries_the_way_it_keeps_its_order():
         assert spec.shield and spec.keeping == way and PolicySpec.from_dict(spec.as_dict()) == spec
         assert spec.inputs == spec.memory.inputs + 13 + 25  # whom it suspects, and the order
     assert "keeping" not in PolicySpec(units=FIVE_TYPES, shield=True).as_dict()  # as files were before
-    with pytest.raises(ConfigError, match="kept by one of shield, evidence"):
+    with pytest.raises(ConfigError, match="unknown shield 'hope'; use shield, evidence"):
         PolicySpec(keeping="hope")
 
 
