@@ -185,6 +185,7 @@ def unaligned(arrays):
         (lambda: ff.resume("nowhere"), "nowhere: is not a run directory"),
         (lambda: ff.report("nowhere"), "nowhere: no such folder"),
         (lambda: ff.watch("sleep", episodes=0), "episodes must be in 1..10000, got 0"),
+        (lambda: ff.watch("sleep", episodes=10_001), "episodes must be in 1..10000, got 10001"),
         (lambda: ff.watch("sleep", episodes="x"), "episodes must be a whole number, at least 0, got 'x'"),
         (lambda: ff.watch("sleep", out=5), "out must be a path, got 5"),
         (lambda: ff.watch("sleep", out="\ud800"), "out must be a path, got '\\ud800'"),

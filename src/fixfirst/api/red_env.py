@@ -160,7 +160,7 @@ class _RedControls:
         """Let these be red's next choices [N]; one that red knows too little for is a turn slept."""
         given = arguments.as_array("actions", choices, errors.ActionError)
         if given.shape != self._choices.shape or given.dtype.kind not in "iu":
-            raise errors.ActionError(f"actions must be a whole number per game [{len(self._choices)}], got {choices!r}")
+            raise errors.ActionError(f"actions must be {len(self._choices)} whole numbers, got {choices!r}")
         wrong = given[(given < 0) | (given >= self._spec.actions)]
         if len(wrong):
             raise errors.ActionError(f"action {wrong[0]} is not in 0..{self._spec.actions - 1}")
