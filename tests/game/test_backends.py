@@ -35,7 +35,7 @@ def everything(world):
     return {name: getattr(world, name)[row].tobytes() for name, row in rows.items()} | {"turns": world.turns().tobytes()}
 
 
-OWN = {"red_agent": ["sleep", "b_line", "meander"] + ["sleep"] * 4, "variant": "leaderboard"}
+OWN = {"red_agent": ["noise", "b_line", "meander"] + ["sleep", "noise"] * 2, "variant": "leaderboard"}
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ OWN = {"red_agent": ["sleep", "b_line", "meander"] + ["sleep"] * 4, "variant": "
 def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset, settings, env_ids):
     """Every array after every step and reset: over autoresets, a reset of some, and new seeds."""
     options, rng = {"autoreset": autoreset, "env_ids": env_ids}, np.random.default_rng(0)
-    here = World(Game(**settings), 7, **options)
-    with WorkerWorld(World, Game(**settings), 7, num_workers=workers, **options) as there:
+    here = make_world(Game(**settings), 7, **options)
+    with make_world(Game(backend="workers", **settings), 7, num_workers=workers, **options) as there:
         some = np.array([True, False, False, True, True, False, False])
         for reset in ({"seed": 5}, {"mask": some}, {}, {"seed": [3, 1, 4, 1, 5, 9, 2], "mask": ~some}):
             here.reset(**reset), there.reset(**reset)

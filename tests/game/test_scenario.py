@@ -6,9 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from numba import njit
 
 import fixfirst as ff
+from fixfirst.game import chance, tables
 from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.game.tables import tables_of
 from fixfirst.orders.order import UnitScheme
 from fixfirst.policy.action_sets import ActionSet, action_sets, decoy_slots
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_tables
@@ -108,3 +111,23 @@ def test_simple_defenders_play_where_hosts_are_not_listed_and_verbs_are_missing(
             for bit in (0, 1):
                 actions = choose(np.full((3, scenario.observation_bits), bit, np.int8))
                 assert ((actions >= 0) & (actions < scenario.num_actions)).all()
+
+
+@njit
+def list_members(mask, members):
+    """Write the members of a set; return how many there are."""
+    for n in range(chance.size(mask)):
+        members[n] = chance.nth_member(mask, n)
+    return chance.size(mask)
+
+
+def test_sizes_and_members_of_sets_of_hosts():
+    rng, members = np.random.default_rng(0), np.zeros(63, np.int64)
+    for mask in (*range(2**15), *rng.integers(0, 2**63, 1_000).tolist(), 2**63 - 1):
+        count = list_members(mask, members)
+        assert members[:count].tolist() == [host for host in range(63) if mask >> host & 1]
+
+
+def test_tables_cannot_be_changed():
+    arrays = {name: table for name, table in vars(tables).items() if isinstance(table, np.ndarray)}
+    assert len(arrays) > 5 and not any(table.flags.writeable for table in (*arrays.values(), tables_of(CAGE2)))

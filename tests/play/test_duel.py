@@ -89,17 +89,6 @@ def test_a_mixture_with_a_learned_attacker_plays_scripts_as_a_mixture_of_scripts
     assert {mixed.game.red_name(n) for n in mixed.get_state()["red_agent"].tolist()} == {"b_line", f"noise@{seal}"}
 
 
-def test_environments_attacked_by_a_learned_red_are_the_same_alone_and_in_worker_processes():
-    worlds = [make_world(Game(red_agent=("noise", "meander"), backend=b), 2) for b in ("simulator", "workers")]
-    for world in worlds:
-        world.reset(5)
-        for _ in range(25):
-            world.step(np.zeros(2, np.int64))
-    np.testing.assert_array_equal(worlds[0].observations, worlds[1].observations)
-    np.testing.assert_array_equal(worlds[0].access, worlds[1].access)
-    worlds[1].close()
-
-
 def test_a_game_knows_its_attacker_again_by_the_beginning_of_its_hash_and_refuses_others_and_defenders(tmp_path):
     RedPolicy(load_red("noise").weights, PLAIN, {}).save(tmp_path / "red")
     game = Game(red_agent=str(tmp_path / "red"))

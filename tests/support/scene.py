@@ -11,8 +11,6 @@ from fixfirst.game.simulator import World
 from fixfirst.game.state import OTService, RedAgent, RedVerb, Success
 from fixfirst.game.tables import tables_of
 
-CODES = {"quiet": "00", "scan": "10", "exploit": "11", "clean": "00", "unknown": "10", "user": "01", "privileged": "11"}
-
 
 @dataclass
 class Turn:
@@ -100,7 +98,7 @@ class Scene:
         record = self.world.inside().chances
         record["recorded"] = True
         for name, value in outcomes.items():
-            names = {"other": EXPLOIT_NAMES, "user": HOST_NAMES, "green_host": HOST_NAMES}.get(name)
+            names = {"other": EXPLOIT_NAMES, "green_host": HOST_NAMES}.get(name)
             record[name] = value if names is None else names.index(value)
         return self
 
