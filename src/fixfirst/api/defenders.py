@@ -99,10 +99,6 @@ class Defender:
         """The variant it was trained in; None where that is not known, as of a baseline."""
         return None if self.policy is None else Game(variant=self.policy.config.get("variant")).variant
 
-    def in_its_scenario(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings with its scenario, of which images and reward are part."""
-        return {**settings, "scenario": self.scenario, "images": None, "reward": None}
-
 
 def make_defender(
     policy: PolicyLike,
@@ -213,7 +209,7 @@ def settings_by_variant(defenders: Sequence[Defender], given: Mapping[str, Any],
     Defenders of different variants are played in each of these. A line says so, also where one plays elsewhere because
     that was asked for. On CybORG, the variant is what it is.
     """
-    asked = defenders[0].in_its_scenario(given)
+    asked = {**given, "scenario": defenders[0].scenario, "images": None, "reward": None}  # which are part of it
     if given.get("backend") == "cyborg":
         return [asked]
     asked = {name: value for name, value in asked.items() if value is not None}
@@ -231,8 +227,8 @@ def settings_by_variant(defenders: Sequence[Defender], given: Mapping[str, Any],
 
 def game_of_attackers(settings: Mapping[str, Any], defender: Defender) -> Game:
     """Return what attackers of a defender play: in the variant of its training unless another is given."""
-    asked = {name: value for name, value in defender.in_its_scenario(settings).items() if value is not None}
-    game, _ = game_and_judging({"variant": defender.trained_variant or "current"} | asked)
+    (asked,) = settings_by_variant([defender], settings, say=lambda text: None)
+    game, _ = game_and_judging(asked)
     if game.backend != "simulator":
         raise errors.ConfigError(f"attackers are trained on the simulator, not on {game.backend}")
     return game

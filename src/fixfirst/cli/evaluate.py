@@ -240,23 +240,11 @@ def compare_command(
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:
-        _print_comparison(rows, first, second, _flags_of_watch(settings))
+        _print_comparison(rows, first, second, settings)
 
 
-def _flags_of_watch(settings: dict[str, Any]) -> list[str]:
-    """Return the flags with which `fixfirst watch` plays the same episodes, but for red agent and variant."""
-    flags: list[str] = []
-    for name, value in settings.items():
-        if value and name not in ("red_agent", "variant", "episodes"):
-            flags += [flag(name), *([] if value is True else [str(value)])]
-    return flags
-
-
-def _print_comparison(rows: comparison.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
-    """Print the difference of two policies against each red agent, what it means, and their worst episodes.
-
-    flags: with which `fixfirst watch` plays the same episodes.
-    """
+def _print_comparison(rows: comparison.Comparisons, first: str, second: str, settings: dict[str, Any]) -> None:
+    """Print the difference of two policies against each red agent, what it means, and their worst episodes."""
     lines = []
     for row in rows:
         name = f"{row.red_agent}, {row.variant}"
@@ -268,8 +256,11 @@ def _print_comparison(rows: comparison.Comparisons, first: str, second: str, fla
     variants = errors.list_words(list(dict.fromkeys(row.variant for row in rows)))
     facts = (f"{rows[0].episodes:,} episodes against each, the same for both", f"variant {variants}", rows.world)
     row, chosen = rows[0], ("--number", str(rows[0].worst_of_first[0].number))
-    world = ("--red-agent", row.red_agent, "--variant", row.variant)
-    following = errors.command("watch", first, "--beside", second, *chosen, *world, *flags)
+    world = ["--red-agent", row.red_agent, "--variant", row.variant]
+    for name, value in settings.items():
+        if value and name not in ("red_agent", "variant", "episodes"):
+            world += [flag(name), *([] if value is True else [str(value)])]
+    following = errors.command("watch", first, "--beside", second, *chosen, *world)
     lines += [", ".join(filter(None, facts)), f"next: {following}"]
     show(f"first: {first}", f"second: {second}", rows.table(), *lines)
 

@@ -141,14 +141,15 @@ def report_command(
     elif out is None and len(runs) == 1 and RunFiles(runs[0]).answer.is_file():
         with suppress(errors.FixfirstError, OSError):  # the report says what is wrong with the run, and how to get the page
             pages.write_replays(runs[0], missing=True)
-    written = report.report(runs, out, figures=figures, form=form)
-    while follow and written.document.running:
+    while True:
+        written = report.report(runs, out, figures=figures, form=form)
+        document = written.document
         if open_it:
             open_page(written.path)
             open_it = False
+        if not follow or not document.running:
+            break
         sleep(FOLLOW_S)
-        written = report.report(runs, out, figures=figures, form=form)
-    document = written.document
     if as_json:
         print_json(
             {
@@ -164,5 +165,3 @@ def report_command(
         for text in document.missing:
             print(f"missing: {text}")
         print(errors.printable(str(written.path)))
-    if open_it:
-        open_page(written.path)
