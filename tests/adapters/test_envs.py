@@ -91,11 +91,12 @@ def test_next_step_autoreset_spends_one_step_on_the_reset():
     assert lengths == [3, 3, 3, 3] and not obs.any()
 
 
-def test_disabled_autoreset_waits_for_a_masked_reset():
-    envs = ff.make_vec(3, max_steps=2, autoreset_mode=AutoresetMode.DISABLED)
+def test_disabled_autoreset_waits_for_a_masked_reset_which_spares_what_the_others_remember():
+    envs = ff.make_vec(3, max_steps=2, autoreset_mode=AutoresetMode.DISABLED, **MEMORY)
     envs.reset(seed=0)
-    envs.step(np.zeros(3, int))
-    envs.reset(options={"reset_mask": np.array([True, False, False])})
+    envs.step(np.full(3, 30))
+    obs, _ = envs.reset(options={"reset_mask": np.array([True, False, False])})
+    assert obs.any(axis=1).tolist() == [False, True, True]
     _, _, _, truncated, _ = envs.step(np.zeros(3, int))
     assert truncated.tolist() == [False, True, True]
     with pytest.raises(ff.ResetNeeded, match=r"environments \[1, 2\] have ended"):
@@ -158,14 +159,6 @@ def test_a_new_episode_begins_with_nothing_in_mind(mode):
     names = np.array(envs.memories.spec.memory.names)
     assert [names[bits == 1].tolist() for bits in obs[:, 52:]] == [["quiet 1", "decoy User3 SSHD"], ["quiet 1"]]
     assert info["action_mask"][:, user3].tolist() == [0, 1]
-
-
-def test_a_masked_reset_spares_what_the_others_remember():
-    envs = ff.make_vec(2, max_steps=10, autoreset_mode="disabled", **MEMORY)
-    envs.reset(seed=0)
-    envs.step([30, 30])
-    obs, _ = envs.reset(options={"reset_mask": np.array([True, False])})
-    assert obs.any(axis=1).tolist() == [False, True]
 
 
 def test_an_environment_that_remembers_can_be_made_by_name_and_asked_for_its_masks():

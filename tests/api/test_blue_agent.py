@@ -93,6 +93,8 @@ def test_another_wrapper_is_noticed(run):
         agent.get_action(np.zeros(52, int), 54)
     with pytest.raises(PolicyError, match="observations must be"):
         agent.get_action(np.zeros(11293, int), 145)
+    with pytest.raises(PolicyError, match=r"observations must be \[52\] bits, one at a time, got shape \(2, 52\)"):
+        agent.get_action(np.zeros((2, 52)))
     with pytest.raises(PolicyError, match="observations must be an array"):
         agent.get_action([np.zeros(52), np.zeros(51)], 145)
 

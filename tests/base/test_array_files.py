@@ -36,24 +36,20 @@ def one(dtype="F32", shape=(1,), offsets=(0, 4)):
     ("data", "says"),
     [
         (b"", "it has no header"),
-        (b"\xff" * 16, "it has no header"),
         (packed([1]), "it has no header"),
         (packed(b"{"), "Expecting"),
         (packed({}, b"1234"), "its end belongs to no array"),
         ((9 * 2**20).to_bytes(8, "little") + b"[" * 9 * 2**20, "its header has more than 8 MB"),
         (packed({"a": one()}, b"123"), "its array 'a' makes no sense"),
-        (packed({"a": one()}, b"12345"), "its end belongs to no array"),
         (packed({"a": one(), "b": one()}, b"1234"), "its array 'b' makes no sense"),  # one place, two arrays
         (packed({"a": one(offsets=(4, 8))}, b"12345678"), "its array 'a' makes no sense"),
         (packed({"a": one(shape=(-1, -1))}, b"1234"), "its array 'a' makes no sense"),
         (packed({"a": one(shape=(True,))}, b"1234"), "its array 'a' makes no sense"),
         (packed({"a": one(shape=[1] * 100)}, b"1234"), "its array 'a' makes no sense"),
-        (packed({"a": one(shape="1")}, b"1234"), "its array 'a' makes no sense"),
         (packed({"a": one(dtype="BF16", offsets=(0, 2))}, b"12"), "its array 'a' makes no sense, or is of a type"),
         (packed({"a": one(dtype=["F32"])}, b"1234"), "its array 'a' makes no sense"),
         (packed({"a": 3}, b"1234"), "its array 'a' makes no sense"),
         (packed({"a": one(offsets=(0, "4"))}, b"1234"), "its array 'a' makes no sense"),
-        (packed({"a": one(offsets=(0.0, 4.0))}, b"1234"), "its array 'a' makes no sense"),
     ],
 )
 def test_what_is_no_safetensors_file_is_refused(data, says):

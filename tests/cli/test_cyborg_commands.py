@@ -119,7 +119,7 @@ def test_a_search_on_cyborg_writes_the_same_files_as_one_on_the_simulator(tmp_pa
     budget = ["--total-episodes", "24", "--warmup-episodes", "8", "--max-episodes", "8", "--min-episodes", "0"]
     options = [*SMALL[:4], *budget, "--test-episodes", "4", "--seed", "1", "--quiet"]
     config = tmp_path / "short.toml"
-    config.write_text('max_steps = 8\ngate_episodes = 4\nmemory = "full"\naction_set = "macros"\n')
+    config.write_text('separate = true\nmax_steps = 8\ngate_episodes = 4\nmemory = "full"\naction_set = "macros"\n')
     assert main(["search", *options, "--config", str(config), "--out", str(tmp_path / "run")]) == 0
     assert len((tmp_path / "run" / "trials.csv").read_text().splitlines()) == 3  # a header and two trials of 8 episodes
 

@@ -43,12 +43,9 @@ def imported_by(code, *arguments, folder=None):
     return set(run.stdout.splitlines()[-1].split())
 
 
-def test_importing_fixfirst_imports_no_library():
+def test_importing_fixfirst_imports_no_library_and_help_no_command():
     modules = imported_by("import sys, fixfirst; print(*sys.modules)")
     assert not (HEAVY | {"numpy", "pydantic", "cyclopts", "rich"}) & modules
-
-
-def test_help_imports_no_command():
     modules = imported_by(COMMANDS_OF, "--help")
     assert not (HEAVY | {"numpy", *(f"fixfirst.cli.{file}" for file in COMMANDS.values())}) & modules
 

@@ -12,7 +12,7 @@ from fixfirst.base.files import write_atomically
 from fixfirst.reporter.run import Run
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.manifest import changed_since, create_run, create_study, machine, read_manifest, read_settings
-from fixfirst.runs.sessions import is_locked, locked
+from fixfirst.runs.sessions import locked
 
 NO_SUCH_PROCESS = 2**22 + 1  # Linux has no larger number than 2**22
 
@@ -74,25 +74,6 @@ def test_a_study_that_was_cut_short_can_be_begun_again(tmp_path):
     (tmp_path / "a-0" / "trials.csv").touch()
     with pytest.raises(RunDirError, match="exists already"), create_study(tmp_path, 0, ["a-0", "b-0"]):
         pass
-
-
-def test_who_looks_whether_a_run_is_used_keeps_nobody_from_using_it(tmp_path):
-    stop = threading.Event()
-
-    def look():
-        while not stop.is_set():
-            is_locked(tmp_path)
-
-    with ThreadPoolExecutor(3) as pool:
-        for _ in range(3):
-            pool.submit(look)
-        try:
-            for _ in range(300):
-                with locked(tmp_path):
-                    assert is_locked(tmp_path)
-        finally:
-            stop.set()
-    assert not is_locked(tmp_path)
 
 
 def test_a_lock_that_leads_elsewhere_is_refused_and_nothing_happens_there(tmp_path):

@@ -42,7 +42,6 @@ def other_columns(data):
     ("kind", "file", "damage", "reading", "says"),
     [
         ("trained", "manifest.json", another_digit, "report runs resume", CHECKSUM),
-        ("trained", "manifest.json", half, "report runs resume", "cannot be read"),
         ("trained", "config.toml", another_digit, "report resume", CHANGED),
         ("trained", "config.toml", half, "report runs resume", "cannot be read as TOML"),
         ("trained", "result.json", another_digit, "report runs", CHECKSUM),
@@ -53,10 +52,7 @@ def other_columns(data):
         ("answered", "answer.json", another_digit, "report runs resume", CHECKSUM),
         ("answered", "rounds.csv", no_number, "report resume", "damaged (line 2: last is 'much')"),
         ("answered", "best/policy.json", half, "evaluate", "cannot be read"),
-        ("searched", "trials.csv", other_columns, "report runs resume", "has other columns than this version writes"),
         ("searched", "trials.csv", no_number, "report runs resume", "damaged (line 2: seconds is 'much')"),
-        ("searched", "gp_sampling_log.csv", no_number, "report", "damaged (line 2: top3_std is 'much')"),
-        ("searched", "warmup/result.json", another_digit, "report", CHECKSUM),
         ("searched", "trials/0000/policy.safetensors", half, "report", ""),
         ("searched", "manifest.json", missing, "report", "is not a run directory (manifest.json is missing)"),
         ("searched", "config.toml", missing, "report", "config.toml: no such file"),
