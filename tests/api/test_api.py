@@ -204,7 +204,7 @@ def unaligned(arrays):
         (lambda: ff.RedEnv("champion", scenario="tiny"), "trained on cage2"),
         (lambda: ff.VecRedEnv("sleep", 2).step(np.zeros(2, int)), "call reset"),
         (lambda: begun(ff.VecRedEnv("sleep", 2)).step(np.array([44, 0])), "action 44 is not in 0..43"),
-        (lambda: begun(ff.VecRedEnv("sleep", 2)).step(np.array([0.5, 0])), "actions must be a whole number per game [2]"),
+        (lambda: begun(ff.VecRedEnv("sleep", 2)).step(np.array([0.5, 0])), "actions must be 2 whole numbers"),
         (lambda: ff.RedEnv("sleep", backend="cyborg"), "on the simulator, not on cyborg"),
         (lambda: ff.rollout(ff.make_vec(2), "champion", 5), "call reset() first"),
         (lambda: ff.rollout(begun(ff.make_vec(2)), "champion", 0), "steps must be a whole number, at least 1, got 0"),
