@@ -61,6 +61,7 @@ KINDS = {
 def test_public_names_are_sorted_all_of_a_known_kind_and_the_same_for_type_checkers():
     assert sorted(ff.__all__) == ff.__all__ == sorted(" ".join(KINDS.values()).split())
     assert set(ff.__all__) <= set(dir(ff))
+    assert not {path.stem for path in SOURCE.iterdir()} & set(ff.__all__)  # no room hides a name
     tree = ast.parse((SOURCE / "__init__.pyi").read_text())
     stub = {alias.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert stub == {name: f"fixfirst.{module}" for module, names in ff.PUBLIC.items() for name in names.split()}
@@ -80,8 +81,3 @@ def test_public_names_are_what_their_kind_says_also_on_second_use_and_can_be_pic
                 value = getattr(ff, name)
                 assert are[kind](value) and value.__doc__ and pickle.loads(pickle.dumps(value)) is value, name
         __import__("fixfirst.cli")  # whatever else is imported, a function is not hidden by a module
-
-
-def test_no_module_of_the_house_hides_a_public_name():
-    """A file of a room may have the name of its verb: whoever imports it asks the room, not the package, for it."""
-    assert not {path.stem for path in SOURCE.iterdir()} & set(ff.__all__)

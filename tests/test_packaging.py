@@ -32,12 +32,6 @@ def wheel(built):
     return path
 
 
-def test_the_wheel_holds_every_file_of_the_package(wheel):
-    inside = set(zipfile.ZipFile(wheel).namelist())
-    ours = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src/fixfirst").rglob("*") if p.is_file()}
-    assert {name for name in ours if "__pycache__" not in name} <= inside
-
-
 def test_the_wheel_runs_the_main_job_without_the_checkout(wheel, tmp_path):
     """From the archive's files alone: a small search with its page, and a policy that is shipped."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
@@ -50,7 +44,10 @@ def test_the_wheel_runs_the_main_job_without_the_checkout(wheel, tmp_path):
     assert "follows any order" in ran.stdout and (tmp_path / "found/report.html").exists()
 
 
-def test_the_sdist_makes_the_same_wheel(built, wheel, tmp_path):
+def test_the_wheel_holds_every_file_of_the_package_and_the_sdist_makes_the_same(built, wheel, tmp_path):
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    ours = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src/fixfirst").rglob("*") if p.is_file()}
+    assert {name for name in ours if "__pycache__" not in name} <= inside
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -59,14 +56,11 @@ def test_the_sdist_makes_the_same_wheel(built, wheel, tmp_path):
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "again"], cwd=folder, check=True
     )
     (again,) = (tmp_path / "again").glob("*.whl")
-    assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
+    assert set(zipfile.ZipFile(again).namelist()) == inside
 
 
-def test_the_version_stands_in_one_place_and_is_cited_so():
+def test_the_version_stands_in_one_place_and_every_extra_is_pinned():
     assert re.search(rf"^version: {re.escape(ff.__version__)}$", (ROOT / "CITATION.cff").read_text(), re.M)
-
-
-def test_every_extra_is_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.M)
     pinned = {re.sub(r"[-_.]+", "-", name).lower() for name in pins}

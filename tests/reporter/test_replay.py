@@ -5,7 +5,6 @@ import pytest
 from approved import approve
 from cage2 import HOST_NAMES, NUM_ACTIONS, action_id
 
-from fixfirst.game import parts
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.game.state import RedVerb
@@ -14,7 +13,7 @@ from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.scripts import make_baseline
 from fixfirst.reporter.replay import describe_episode, notable
-from fixfirst.reporter.turn import costs, summarise_turn
+from fixfirst.reporter.turn import summarise_turn
 
 ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")
 
@@ -76,23 +75,6 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
     assert unreached > 0
 
 
-@pytest.mark.parametrize("variant", parts.VARIANTS)
-def test_the_costs_of_every_turn_sum_to_its_reward(variant):
-    """Random actions, all three red agents, 300 episodes: every reward is explained, in every variant."""
-    red_agents = ["b_line", "meander", "sleep"] * 100
-    world = World(Game(red_agent=red_agents, variant=variant, max_steps=100), 300)
-    world.reset(0)
-    impacts = total = 0
-    for actions in np.random.default_rng(0).integers(0, NUM_ACTIONS, (100, 300)):
-        world.step(actions)
-        parts = [costs(turn, variant) for turn in world.turns()]
-        assert [sum(cost["tenths"] for cost in part) for part in parts] == world.rewards10.tolist()
-        impacts += sum(cost["what"] == "impact" for part in parts for cost in part)
-        total += world.rewards10
-        assert np.array_equal(world.turns()["return10"], total)
-    assert impacts > 100
-
-
 def test_what_is_seen_and_what_is_true_are_those_of_the_world():
     """Read from the 52 bits as the challenge defines them, not as our code packs them."""
     activities = {(0, 0): "none", (1, 0): "scan", (1, 1): "exploit"}
@@ -117,10 +99,8 @@ def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
 
 def test_worst_median_and_best_are_chosen_by_return():
     played = watch(make_baseline("random"), 21, steps=30)
-    returns = played.returns
-    chosen = notable(played)
-    assert list(chosen) == ["worst", "median", "best"]
-    assert [returns[number] for number in chosen.values()] == [returns.min(), np.median(returns), returns.max()]
+    chosen = {label: played.returns[number] for label, number in notable(played).items()}
+    assert chosen == {"worst": played.returns.min(), "median": np.median(played.returns), "best": played.returns.max()}
     assert notable(watch(make_baseline("sleep"), 1, steps=5)) == {"only": 0}
     assert list(notable(watch(make_baseline("random"), 2, steps=20))) == ["worst", "best"]
 

@@ -45,11 +45,6 @@ class Player:
         """Names of unit types, without their place in the order."""
         return [text.split(" ")[1] for text in self.page.locator(f"{selector} b").all_inner_texts()]
 
-    def go_to(self, fragment):
-        """To another address of the page."""
-        self.page.goto(self.page.url.split("#")[0] + fragment)
-        self.page.reload()
-
     def is_readable(self):
         return self.visited.sideways_overflow() == 0 and self.visited.low_contrasts() == []
 
@@ -110,7 +105,7 @@ def test_without_an_order_the_page_says_so_and_without_javascript_what_to_do(sho
     assert "fixfirst watch --text" in show(sleeping, javascript=False).text("noscript")
 
 
-def test_slider_timeline_and_keys_change_the_step_and_stop_at_the_ends(show, document):
+def test_slider_timeline_keys_and_address_lead_to_a_step_or_the_nearest_thing(show, document):
     player = show(document)
     player.page.fill("#slider", "25")
     assert player.step == 25 and player.evaluate("location.hash") == "#e=worst&t=25"
@@ -125,6 +120,14 @@ def test_slider_timeline_and_keys_change_the_step_and_stop_at_the_ends(show, doc
     player.page.focus("#slider")
     player.press("ArrowRight")
     assert player.step == 1
+    fragments = {"#e=nobody&t=5": 5, "#t=999": 60, "#t=-4": 0, "#t=x&e=%3Cb%3E": 0, "#%": 3, "#e=best&t=37": 37}
+    for fragment, step in fragments.items():
+        player.page.goto(player.page.url.split("#")[0] + fragment)
+        player.page.reload()
+        assert player.step == step
+    assert player.page.get_attribute("#episodes button:nth-child(3)", "aria-pressed") == "true"
+    player.press("ArrowRight")
+    assert player.evaluate("location.hash") == "#e=best&t=38"
 
 
 @pytest.mark.parametrize("name", ["violation", "repair", "contested", "impact"])
@@ -142,7 +145,7 @@ def test_the_next_violation_repair_contested_one_and_impact_are_found_by_key_and
     assert len(expected) > 3 and [*seen, player.step] == [*expected[:2], expected[0], expected[-1], expected[0]]
 
 
-def test_an_episode_begins_where_red_first_takes_a_machine_and_offers_only_what_it_has(show, document):
+def test_an_episode_begins_where_red_first_takes_a_machine_and_offers_only_what_it_has_by_tab_too(show, document):
     player, foothold = show(document), HOST_NAMES.index("User0")
     for key, episode in zip("12", document["episodes"], strict=False):
         player.press(key)
@@ -157,6 +160,11 @@ def test_an_episode_begins_where_red_first_takes_a_machine_and_offers_only_what_
     before = player.step
     player.press("v")
     assert player.step == before
+    reached = [name or text for _, name, text in show(document).visited.tab_stops()]
+    controls = ["first", "back", "play", "forward", "last", "speed"]
+    controls += ["compromise", "repair", "contested", "violation", "slider"]
+    assert [name for name in reached if name in controls] == controls
+    assert sum(name.startswith(("worst", "median", "best")) for name in reached) == 3
 
 
 def test_playing_goes_on_by_itself_pauses_and_ends_at_the_end(show, document):
@@ -180,18 +188,6 @@ def test_playing_goes_on_by_itself_pauses_and_ends_at_the_end(show, document):
     assert player.step == 59 and player.text("#play") == "Pause"
     page.clock.run_for(100)
     assert player.step == 60 and player.text("#play") == "Play"
-
-
-def test_an_address_leads_to_its_episode_and_step_or_the_nearest_thing(show, document):
-    player = show(document)
-    for fragment, step in (("#e=nobody&t=5", 5), ("#t=999", 60), ("#t=-4", 0), ("#t=x&e=%3Cb%3E", 0), ("#%", 3)):
-        player.go_to(fragment)
-        assert player.step == step
-    player.go_to("#e=best&t=37")
-    assert player.step == 37
-    assert player.page.get_attribute("#episodes button:nth-child(3)", "aria-pressed") == "true"
-    player.press("ArrowRight")
-    assert player.evaluate("location.hash") == "#e=best&t=38"
 
 
 def test_two_players_stand_side_by_side_in_the_same_episode_at_the_same_step(show):
@@ -246,16 +242,6 @@ def test_nothing_is_cut_off_sideways_names_do_not_overlap_and_all_text_has_contr
     for i, (left, right, top, bottom, _) in enumerate(names):
         for other in names[:i]:
             assert right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top, "names overlap"
-
-
-def test_every_control_is_reached_by_tab(show, document):
-    player = show(document)
-    player.press("ArrowRight")
-    reached = [name or text for _, name, text in player.visited.tab_stops()]
-    controls = ["first", "back", "play", "forward", "last", "speed"]
-    controls += ["compromise", "repair", "contested", "violation", "slider"]
-    assert [name for name in reached if name in controls] == controls
-    assert sum(name.startswith(("worst", "median", "best")) for name in reached) == 3
 
 
 def test_what_is_remembered_stands_beside_each_host_in_a_table_that_fits_a_wide_window(show):

@@ -28,10 +28,6 @@ from fixfirst.runs.sessions import locked
 from fixfirst.stats.intervals import MeanInterval
 
 
-def words_of(*folders):
-    return report_document(expand_run_folders(folders))
-
-
 @pytest.fixture
 def search(tmp_path):
     return write_search(tmp_path / "run")
@@ -92,6 +88,12 @@ def write_mixed(folder):
     return folder
 
 
+def write_beside(folder):
+    write_shared(folder / "s", settled())
+    write_training(folder / "t", -15.0)
+    return folder
+
+
 def write_study(folder):
     folder.mkdir(parents=True)
     write_shared(folder / "s0", settled())
@@ -121,6 +123,13 @@ def write_groups(folder):
     return folder
 
 
+def write_damaged(folder):
+    write_search(folder)
+    for name in ("config.toml", "training_log.csv"):
+        (folder / name).unlink()
+    return folder
+
+
 CLEAR = (TRIALS[0], TRIALS[1], (2, ALIKE, "accepted", -16.0, 0.1, 0.97, 0.95, 200, 1))
 NONE_PASSED = (  # in the second one a worker died
     (0, LOST, "non_compliant", -22.0, 0.4, 0.6, 0.3, 300, None),
@@ -135,9 +144,11 @@ PAGES = {
     "separate-clear": lambda folder: write_search(folder, CLEAR),
     "separate-one": lambda folder: write_search(folder, TRIALS[:1]),
     "separate-none": lambda folder: write_search(folder, NONE_PASSED),
+    "separate-damaged": write_damaged,
     "training": write_training,
     "answer": lambda folder: write_shared(folder, settled()),
     "running": write_shared,
+    "answer-and-training": write_beside,
     "league": write_league,
     "mixed": write_mixed,
     "groups": write_groups,
@@ -165,7 +176,9 @@ def test_a_run_whose_settings_stand_in_tables_as_earlier_versions_wrote_them_is_
     settings = {"strategy": "gp_ucb", "seed": 1, "test_episodes": 1000, "total_episodes": 3000, "training": training}
     write_config(old := write_search(tmp_path / "old", seed=1), settings)
     groups, _ = comparison_report.group_runs([read_run(search), read_run(old)])
-    assert [len(group) for group in groups.values()] == [2] and words_of(search).answer == words_of(old).answer
+    assert [len(group) for group in groups.values()] == [2] and report_document([search]).answer == report_document(
+        [old]
+    ).answer
 
 
 def test_thinned_curves_keep_lowest_and_highest_and_never_mix_trials():
@@ -192,19 +205,6 @@ def test_runs_of_a_folder_are_shown_as_people_count(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / ("readme" if name == "notes" else "manifest.json")).touch()
     assert [folder.name for folder in expand_run_folders([tmp_path])] == names
-
-
-@pytest.mark.parametrize(
-    ("name", "garbage"), [("config.toml", None), ("training_log.csv", None), ("trials.csv", "id,workflow\n0,x\n")]
-)
-def test_a_missing_or_damaged_file_is_named_and_the_rest_is_drawn(search, name, garbage):
-    """What is said of each file, `runs/test_damage.py` shows."""
-    (search / name).unlink()
-    if garbage is not None:
-        (search / name).write_text(garbage)
-    document = words_of(search)
-    assert any(name in text for text in document.missing) and document.figures
-    assert all(figure.svg for figure in document.figures)
 
 
 def test_a_run_that_is_worked_on_has_a_page_that_looks_for_news_and_an_interrupted_one_says_how_to_go_on(search):

@@ -11,7 +11,6 @@ from approved import approve
 from fake_search import FakeSearch, shared_search, trial
 from rich.console import Console
 
-from fixfirst.base.tables import Table
 from fixfirst.reporter import page
 from fixfirst.reporter.results import print_searches, searches_document
 from fixfirst.reporter.screen import show
@@ -62,14 +61,6 @@ def test_a_narrow_terminal_breaks_orders_between_words_and_shows_the_last_column
     for lines, width in ((middle, 80), (tiny, 40)):
         assert {*" ".join(lines).split()} == {*" ".join(wide).split()} and max(map(len, lines)) <= width
         assert [returns for line in lines if (returns := re.findall(r" (-1[456]\.00)", line))]
-
-
-def test_a_terminal_obeys_nothing_in_a_name(capsys):
-    name = "[red]\x1b[31m[/nowhere]"
-    console = Console(width=100, force_terminal=True)
-    show(name, Table(("run", "[b]"), ((name, 1.0),)), console=console)
-    out = capsys.readouterr().out
-    assert out.count("[red]\ufffd[31m[/nowhere]") == 2 and "\x1b[31m" not in out and "[b]" in out
 
 
 @pytest.mark.parametrize(("display", "terminal", "opened"), [("", True, 0), (":0", False, 0), (":0", True, 1)])

@@ -12,7 +12,7 @@ TRAIN = ["train", "--max-steps", 10, "--n-envs", 4, "--no-tensorboard", "--total
 MOVE = re.compile(r"\x1b\[[0-9;?]*[A-HJKhl]")  # of the cursor
 
 
-def test_a_training_shows_a_bar_and_its_curve_and_no_line_is_wider_than_the_terminal(tmp_path):
+def test_a_training_shows_a_bar_and_its_curve_no_line_is_wider_than_the_terminal_and_quiet_is_the_result_alone(tmp_path):
     """The time left is shown in `test_live.py` by a clock of its own: a fast machine is done before it is known."""
     text = in_terminal([*TRAIN, 8_000, "--out", tmp_path / "run"], width=60)
     plain = COLOUR.sub("", text)
@@ -22,10 +22,7 @@ def test_a_training_shows_a_bar_and_its_curve_and_no_line_is_wider_than_the_term
     live = text.split("red agent")[0]  # the results below may wrap
     lines = [MOVE.sub("", COLOUR.sub("", line)) for line in re.split(r"[\r\n]+", live) if str(tmp_path) not in line]
     assert any("/8,000" in line for line in lines) and max(map(len, lines)) <= 60
-
-
-def test_quiet_says_nothing_but_the_result(tmp_path):
-    text = in_terminal([*TRAIN, 40, "--out", tmp_path / "run", "--quiet"])
+    text = in_terminal([*TRAIN, 40, "--out", tmp_path / "quiet", "--quiet"])
     assert COLOUR.sub("", text).startswith(" red agent") and not MOVE.search(text)
 
 

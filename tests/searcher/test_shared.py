@@ -112,22 +112,23 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     assert everything(cut) == everything(run.folder)
 
 
-@pytest.mark.parametrize(
-    ("episodes", "replicates", "trainings", "long"),
-    [
+def test_larger_budgets_have_more_replicates_and_trainings_and_are_longer_where_more_orders_differ_unless_given():
+    for episodes, *expected in (
         (150_000, 3, 3, False),
         (260_000, 3, 3, True),
         (500_000, 3, 4, True),
         (1_150_000, 8, 12, True),
         (9_000_000, 8, 12, True),
-    ],
-)
-def test_larger_budgets_have_more_replicates_and_trainings(episodes, replicates, trainings, long):
-    config = search_config(total_episodes=episodes)
-    assert (config.replicates, config.trainings, config.budget.is_long) == (replicates, trainings, long)
-    of_all = 4 if trainings > replicates else 0
-    rounds = trainings * of_all + replicates * (10 - of_all)
-    assert 0.9 * episodes < trainings * config.budget.base + rounds * config.budget.round_episodes <= episodes
+    ):
+        config = search_config(total_episodes=episodes)
+        assert [config.replicates, config.trainings, config.budget.is_long] == expected
+        of_all = 4 if config.trainings > config.replicates else 0
+        rounds = config.trainings * of_all + config.replicates * (10 - of_all)
+        assert 0.9 * episodes < config.trainings * config.budget.base + rounds * config.budget.round_episodes <= episodes
+    for red_agent, episodes in (("B_lineAgent", 1_150_000), ("meander", 1_800_000), ("b_line:1,meander:1", 1_800_000)):
+        assert search_config(red_agent=red_agent).total_episodes == episodes
+    assert search_config(red_agent="meander", total_episodes=10_000).total_episodes == 10_000
+    assert search_config(red_agent="meander", separate=True).total_episodes == 1_150_000
 
 
 @pytest.mark.parametrize(
@@ -145,14 +146,6 @@ def test_a_search_that_cannot_settle_names_a_budget_that_can(episodes, settings,
     assert config.next_budget == following
     longer = settings | {"total_episodes": following, "replicates": max(config.replicates, 3)}
     assert search_config(**longer).budget.can_settle
-
-
-def test_a_search_is_longer_where_more_orders_differ_unless_its_length_is_given():
-    for red_agent, episodes in (("b_line", 1_150_000), ("B_lineAgent", 1_150_000), ("meander", 1_800_000)):
-        assert search_config(red_agent=red_agent).total_episodes == episodes
-        assert search_config(red_agent=red_agent, total_episodes=10_000).total_episodes == 10_000
-    assert search_config(red_agent="b_line:1,meander:1").total_episodes == 1_800_000
-    assert search_config(red_agent="meander", separate=True).total_episodes == 1_150_000
 
 
 def test_dear_orders_have_three_turns_to_two_of_the_others():
@@ -197,18 +190,6 @@ def test_a_finished_search_resumed_is_shown_again_as_json_and_listed_with_its_ru
     assert printed.err == f"fixfirst: {folder} was finished already; this is its result\n"  # and nothing went on
     assert main(["runs", str(tmp_path)]) == 0
     assert run.answer.rule[:20] in capsys.readouterr().out
-
-
-def test_a_training_beside_a_search_is_reported_with_both_returns_and_the_answer(run, tmp_path):
-    facts = {"red_agent": "b_line", "max_steps": 20, "n_envs": 10, "tensorboard": False}
-    ff.train(workflow="reverse", total_episodes=20, out=tmp_path / "one", quiet=True, **facts)
-    document = ff.report([run.folder, tmp_path / "one"], out=tmp_path / "both.html").document
-    assert document.headline == ("No answer yet.",)
-    assert f"run: {run.answer.sentences[0]}" in document.answer
-    (table,) = next(section.tables for section in document.sections if section.title == "The runs")
-    returns = {row["run"]: (row["return"], row["order"]) for row in table.dicts()}
-    assert returns["run"] == (run.answer.orders[0].mean, f"No answer yet (best: {run.answer.orders[0].workflow})")
-    assert returns["one"][0] == pytest.approx(ff.load_run(tmp_path / "one").evaluation.mean)
 
 
 def test_a_report_links_the_two_episodes_that_show_a_price_or_says_how_to_write_them(run, tmp_path, capsys):

@@ -70,24 +70,19 @@ def test_answers_read_as_a_person_would_say_them():
     approve("answers.txt", "".join(f"{line}\n" for text in texts for line in text))
 
 
-def test_only_orders_with_a_settled_swap_the_wrong_way_round_are_excluded_before_there_is_an_answer():
+def test_orders_with_a_settled_swap_the_wrong_way_round_are_excluded_and_two_orders_tell_the_swap_that_matters():
     """Two of the six orders have user right before enterprise; op_server before user still falls."""
     falling = ANSWERS["still falling"]
     assert falling.excluded == {"user > enterprise > op_server", "op_server > user > enterprise"}
     assert [line[3] for line in falling.table().cells()[1:]].count("excluded") == 2
     assert not ANSWER.excluded and not ANSWERS["one training"].excluded
-
-
-def test_types_whose_names_begin_alike_are_told_apart():
-    """Of four orders only the last has b right before a; "b > a1" is none of it."""
+    # Types whose names begin alike: of four orders only the last has b right before a; "b > a1" is none of it.
     orders = [replace(ANSWER.orders[0], workflow=text) for text in ("a > b > a1", "a1 > a > b", "b > a1 > a", "b > a > a1")]
     facts = {"units": ("a", "a1", "b"), "idle": (), "orders": tuple(orders), "possible": 6, "all_orders": 6}
     settled = a_swap("a", "b", 4.3, 4.1, 4.5)
     assert an_answer(swaps=(settled, a_swap("a1", "b", 0.9)), **facts).excluded == {"b > a > a1"}
     assert an_answer(swaps=(settled,), **facts).telling_orders == ("a > b > a1", "b > a > a1")
-
-
-def test_the_telling_orders_differ_in_the_swap_that_matters_most():
+    # Those that tell most differ in the swap that matters most.
     assert ANSWER.telling_orders == ("enterprise > user > op_server", "user > enterprise > op_server")
     assert replace(ANSWER, swaps=(OTHER,)).telling_orders is None and replace(ANSWER, replicates=1).telling_orders is None
 
