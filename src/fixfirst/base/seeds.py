@@ -4,6 +4,6 @@ import hashlib
 
 
 def stream_seed(seed: int, *names: str | int) -> int:
-    """Return the seed of the stream with this name, 0..2**63-1, e.g. derive(0, "trial", 3, "world")."""
+    """Return the seed of the stream with this name, 0..2**63-1, e.g. stream_seed(0, "trial", 3, "world")."""
     text = "/".join(map(str, (seed, *names)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
