@@ -131,13 +131,18 @@ def test_replicates_equal_their_precision_weighted_average_and_the_unit_of_retur
     np.testing.assert_allclose(b.std, 1000 * a.std, rtol=1e-9)
 
 
-def test_pending_orders_lower_the_std_and_leave_the_mean():
+def test_pending_orders_lower_the_std_and_leave_the_mean_and_a_belief_does_not_depend_on_what_else_is_asked():
     free = np.setdiff1d(np.arange(120), TOLD)
     plain = OrderGP(ORDERS[TOLD], VALUES, ERRORS).predict(ORDERS)
     busy = OrderGP(ORDERS[TOLD], VALUES, ERRORS, pending=ORDERS[free[:2]]).predict(ORDERS)
     np.testing.assert_allclose(busy.mean, plain.mean, rtol=1e-12)
     assert (busy.std <= plain.std + 1e-12).all()
     assert (busy.std[free[:2]] < 0.9 * plain.std[free[:2]]).all()
+    gp = OrderGP(ORDERS[TOLD], VALUES, ERRORS, pending=ORDERS[:1])
+    together = gp.predict(ORDERS)
+    for part in (slice(0, 1), slice(BLOCK - 1, BLOCK + 1), slice(7, 120)):
+        alone = gp.predict(ORDERS[part])
+        assert np.array_equal(alone.mean, together.mean[part]) and np.array_equal(alone.std, together.std[part])
 
 
 def test_a_repeated_fit_gives_the_same_bytes_whatever_the_order_of_telling_and_the_global_seed():
@@ -157,11 +162,3 @@ def test_one_return_equal_returns_exact_returns_and_orders_of_thirteen_units_are
     orders = np.array([Workflow.from_number(number, UnitScheme.per_host()).order for number in (0, 10**9, 2 * 10**9)])
     belief = OrderGP(orders, np.array([1.0, 2.0, 3.0]), np.full(3, 0.1)).predict(orders)
     assert belief.mean == pytest.approx([1, 2, 3], abs=0.1)
-
-
-def test_a_belief_does_not_depend_on_what_else_is_asked():
-    gp = OrderGP(ORDERS[TOLD], VALUES, ERRORS, pending=ORDERS[:1])
-    together = gp.predict(ORDERS)
-    for part in (slice(0, 1), slice(BLOCK - 1, BLOCK + 1), slice(7, 120)):
-        alone = gp.predict(ORDERS[part])
-        assert np.array_equal(alone.mean, together.mean[part]) and np.array_equal(alone.std, together.std[part])

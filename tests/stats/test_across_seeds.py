@@ -29,7 +29,7 @@ def test_the_spread_between_seeds_is_pooled_over_orders():
     assert spread_between_seeds([[1.0], [2.0]]) == (None, 0)
 
 
-def test_what_two_seeds_say_together():
+def test_what_two_seeds_say_together_and_those_that_disagree_declare_no_winner():
     """A: -10 and -12. B: -30 twice (-29 and -31), and -32. C passed once, at -50, D never."""
     first = found(0, (A, -10.0), (B, -29.0), (B, -31.0), (C, None))
     second = found(1, (B, -32.0), (A, -12.0), (C, -50.0), (D, None))
@@ -47,10 +47,7 @@ def test_what_two_seeds_say_together():
     _, first, *_, last = both.orders.cells()
     assert first == [str(A), "-11.00", "[-23.71, 1.71]", "2/2", "2/2", "2/2", "yes"]
     assert last == [str(D), "-", "-", "1/2", "0/2", "0/2", "no"]
-
-
-def test_seeds_that_disagree_declare_no_winner():
-    """A and B change places: each search alone is sure, the two together are not."""
+    # A and B change places: each search alone is sure, the two together are not.
     results = [found(0, (A, -10.0), (B, -20.0)), found(1, (A, -20.0), (B, -10.0))]
     assert [result.standings.ranking.winner for result in results] == [A, B]
     (both,) = compare_seeds(results)

@@ -53,7 +53,12 @@ def test_the_spread_is_never_nothing_and_that_of_few_trainings_is_drawn_towards_
     assert standard_errors(np.array([[4.0, 0.0]]))[0].tolist() == [LONE_SPREAD, LONE_SPREAD]
 
 
-def test_what_is_not_sure_has_no_interval_and_no_tier():
+def test_orders_fall_into_tiers_and_what_is_not_sure_has_no_interval_and_no_tier():
+    values = -14 - 4 * before(1, 0) + 0.05 * np.random.default_rng(0).standard_normal((3, 6))
+    found = price(values)
+    assert [order.tier for order in found.orders] == [1, 1, 1, 3, 3, 3]
+    assert sum(order.p_best for order in found.orders) == pytest.approx(1)
+    assert all(order.p_best == 0 for order in found.orders[3:])
     values = np.tile(-14 - 4 * before(1, 0), (3, 1))
     found = price(values, sure=False)
     assert [swap.price for swap in found.swaps] == [4, 0, 0] and not any(swap.is_shown for swap in found.swaps)
@@ -77,14 +82,6 @@ def test_a_price_is_the_sum_of_its_parts():
     assert (turned.first, turned.price, turned.low) == ("b", -found.price, -found.high)
     assert turned.parts["b"].low == -found.parts["b"].high
     assert turned.turned() == found
-
-
-def test_orders_fall_into_tiers():
-    values = -14 - 4 * before(1, 0) + 0.05 * np.random.default_rng(0).standard_normal((3, 6))
-    found = price(values)
-    assert [order.tier for order in found.orders] == [1, 1, 1, 3, 3, 3]
-    assert sum(order.p_best for order in found.orders) == pytest.approx(1)
-    assert all(order.p_best == 0 for order in found.orders[3:])
 
 
 @pytest.mark.parametrize(
