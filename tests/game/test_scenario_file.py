@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import random
 from copy import deepcopy
 from functools import reduce
 from itertools import pairwise
@@ -146,6 +147,34 @@ def test_hostile_files_are_refused_in_one_short_line_and_nobody_waits_for_a_pipe
             read(tmp_path / "pipe")
     with pytest.raises(ff.ScenarioError, match=r"nowhere\.yaml: cannot be read"):
         Scenario.load("nowhere.yaml")
+
+
+def test_files_changed_at_random_are_read_or_refused_but_never_break(tiny):
+    """200 changes of one value each: another type, another word of the same file, or nothing."""
+    rng = random.Random(0)
+    words = ["All", "None", "User0", "Enterprise", "root", "", 7, -1, 2.5, True, None, [], {}, ["User0"], {"in": "all"}]
+
+    def places(value, path=()):
+        yield path
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, one in items:
+            yield from places(one, (*path, key))
+
+    everywhere = [path for path in places(tiny) if path]
+    outcomes = set()
+    for _ in range(200):
+        path, document = rng.choice(everywhere), deepcopy(tiny)
+        reduce(getitem, path[:-1], document)[path[-1]] = deepcopy(rng.choice(words))
+        try:
+            scenario = Scenario.from_document(document, "x")
+        except ff.ScenarioError as refused:
+            outcomes.add("refused")
+            assert str(refused).startswith("x: ")
+        else:
+            outcomes.add("read")
+            assert Scenario.from_document(scenario.document(), "y") == scenario and scenario.digest
+            _ = scenario.notes, scenario.exact("b_line"), scenario.exact("meander"), scenario.actions
+    assert outcomes == {"refused", "read"}
 
 
 def test_the_notes_say_which_names_are_missing(tiny):
