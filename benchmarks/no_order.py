@@ -54,7 +54,7 @@ def without_an_order(search: SharedSearch) -> list[float]:
     config = search.config
     budget = config.budget.base + config.budget.orders
     until_drop = config.budget.base + config.budget.drop_round * config.budget.round_episodes
-    ppo = search.training_configs()[0].ppo
+    ppo = search.config.orders_configs(search.idle)[0].ppo
     trainings = []
     for number in range(config.trainings):
         own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": stream_seed(config.seed, "no order", number)}

@@ -1,6 +1,7 @@
 """Files are data: no run, policy or settings file has code run, or anything written outside (SECURITY.md)."""
 
 import functools
+import json
 import os
 import shutil
 import tomllib
@@ -72,7 +73,7 @@ def forged(folder, name, key, code):
         document = files.read_json(path)
         functools.reduce(dict.__getitem__, above, document)[last] = code
         del document[files.CHECKSUM]
-        files.write_json(path, files.with_checksum(document))
+        path.write_text(json.dumps(files.with_checksum(document)))
 
 
 @pytest.mark.parametrize(

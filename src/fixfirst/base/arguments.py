@@ -19,7 +19,7 @@ _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 def checked(**least: int) -> Callable[[_Verb], _Verb]:
     """Check what a verb is given by name: switches are true or false, counts at least so many, and nothing is an array.
 
-    A switch is what is annotated bool. All else the verb checks where it is used.
+    A switch is what is annotated bool; 0 and 1 are as good. All else the verb checks where it is used.
     """
 
     def decorate(verb: _Verb) -> _Verb:
@@ -33,7 +33,9 @@ def checked(**least: int) -> Callable[[_Verb], _Verb]:
                 if value is None and "None" in str(kinds.get(name)):
                     continue
                 if kinds.get(name) in (bool, bool | None):
-                    named[name] = check_switch(name, value)
+                    if not isinstance(value, bool | int | np.bool_ | np.integer) or value not in (0, 1):
+                        raise ConfigError(f"{name} must be true or false, got {value!r}")
+                    named[name] = bool(value)
                 elif name in least:
                     named[name] = check_int(name, value, least[name])
             return verb(*values, **named)
@@ -41,13 +43,6 @@ def checked(**least: int) -> Callable[[_Verb], _Verb]:
         return cast(_Verb, call)
 
     return decorate
-
-
-def check_switch(what: str, value: Any) -> bool:
-    """Return a bool; 0 and 1 are as good."""
-    if not isinstance(value, bool | int | np.bool_ | np.integer) or value not in (0, 1):
-        raise ConfigError(f"{what} must be true or false, got {value!r}")
-    return bool(value)
 
 
 def check_int(what: str, value: Any, least: int = 1, most: int = MOST, wrong: type[FixfirstError] = WorldError) -> int:

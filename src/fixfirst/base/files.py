@@ -96,7 +96,8 @@ def sha256(data: bytes) -> str:
 
 def write_document(path: Path, kind: str, document: dict[str, Any]) -> None:
     """Write a JSON document that says its kind, and a checksum of it all."""
-    write_json(path, with_checksum({"kind": kind, **document}))
+    text = json.dumps(with_checksum({"kind": kind, **document}), indent=2)
+    write_atomically(path, f"{text}\n".encode())
 
 
 def read_document(path: Path, kind: str) -> dict[str, Any]:
@@ -123,11 +124,6 @@ def verify_checksum(document: Any) -> dict[str, Any]:
 
 def _hash_document(document: dict[str, Any]) -> str:
     return sha256(json.dumps({k: v for k, v in document.items() if k != CHECKSUM}, sort_keys=True).encode())
-
-
-def write_json(path: Path, document: Any) -> None:
-    """Replace a file by a JSON document."""
-    write_atomically(path, (json.dumps(document, indent=2) + "\n").encode())
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -22,7 +22,12 @@ for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    words, before = sys.argv[1:] if arguments is None else arguments, _answer_signals()
+    words = sys.argv[1:] if arguments is None else arguments
+    answers = {signal.SIGINT: _on_interrupt, signal.SIGTERM: _like_interrupt, signal.SIGHUP: _like_interrupt}
+    before: dict[signal.Signals, Any] = {number: signal.getsignal(number) for number in answers}
+    for number, handler in before.items():
+        if handler in (signal.SIG_DFL, signal.default_int_handler):  # neither ignored nor answered by somebody else
+            signal.signal(number, answers[number])
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
@@ -73,16 +78,6 @@ def _run(words: list[str]) -> object:
     from fixfirst.cli import app
 
     return app.call(words)
-
-
-def _answer_signals() -> dict[signal.Signals, Any]:
-    """Listen to the signals that ask to stop, unless somebody else does or they are ignored; returns who did before."""
-    answers = {signal.SIGINT: _on_interrupt, signal.SIGTERM: _like_interrupt, signal.SIGHUP: _like_interrupt}
-    before = {number: signal.getsignal(number) for number in answers}
-    for number, handler in before.items():
-        if handler in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, answers[number])
-    return before
 
 
 def _on_interrupt(number: int, frame: FrameType | None) -> None:

@@ -37,12 +37,6 @@ OrderFlag = Annotated[
 ]
 
 
-def _group(name: str) -> Group:
-    owner = next((label for model, label in _GROUPS.items() if name in model.model_fields), "Search")
-    owner = "Attackers" if name.startswith("exploit") else owner
-    return SETTINGS if name in COMMON else RARE["Files" if name in FILES else owner]
-
-
 def flags_of(
     model: type[BaseModel],
     without: tuple[str, ...] = ("units",),
@@ -50,8 +44,11 @@ def flags_of(
     defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """A frozen dataclass with every setting of a config as a flag that may be left out. helps, defaults: not the fields'."""
-    # Without None and without limits, which the config checks itself.
-    kinds = {name: _something(kind) for name, kind in get_type_hints(model).items()}
+    # Without None and without limits, which the config checks itself; of several types, the first.
+    kinds = {
+        name: next(part for part in get_args(kind) if part is not NoneType) if isinstance(kind, UnionType) else kind
+        for name, kind in get_type_hints(model).items()
+    }
     fields = []
     for name in sorted(model.model_fields, key=lambda name: (*COMMON, name).index(name)):
         if name in without:
@@ -59,11 +56,13 @@ def flags_of(
         info = model.model_fields[name]
         kind = str if name == "scenario" else kinds[name]  # by its name or its file
         default = defaults.get(name, None if info.default_factory else info.default)
+        owner = next((label for declared_by, label in _GROUPS.items() if name in declared_by.model_fields), "Search")
+        rare = "Files" if name in FILES else "Attackers" if name.startswith("exploit") else owner
         options: dict[str, Any] = {
             "name": resolve.flag(name),
             "help": helps.get(name, info.description or ""),
             "show_default": default_in_words(default) or False,
-            "group": _group(name),
+            "group": SETTINGS if name in COMMON else RARE[rare],
         }
         if kind is int:
             options["converter"] = whole
@@ -92,11 +91,6 @@ def _choice(kind: Any, tokens: Sequence[Token]) -> str:
 def given(flags: Any) -> dict[str, Any]:
     """Return the settings that were given."""
     return {name: value for name, value in asdict(flags).items() if value is not None}
-
-
-def _something(kind: Any) -> Any:
-    """Return a type without None; of several, the first."""
-    return next(part for part in get_args(kind) if part is not NoneType) if isinstance(kind, UnionType) else kind
 
 
 def _game_flags(*without: str) -> Any:

@@ -26,9 +26,6 @@ from fixfirst.game.parts import (
     MADE_UP,
     MOST_HOSTS,
     PORTS,
-    ExploitKind,
-    Finding,
-    Host,
 )
 from fixfirst.game.scenario import Scenario
 
@@ -224,7 +221,9 @@ def _action(scenario: Scenario, verb: str, host: int) -> tuple[int, int, int, in
 
 
 def _network(scenario: Scenario) -> dict[str, object]:
-    hosts, subnets = scenario.hosts, scenario.subnets
+    hosts, subnets, decoys = scenario.hosts, scenario.subnets, (*scenario.decoys, *scenario.misinform)
+    values = [round(10 * host.value) for host in hosts]
+    eights = [values[first : first + 8] for first in range(0, len(values), 8)]
     smtp = (h for h, host in enumerate(hosts) if any(service.kind == "smtp" for service in host.image.services))
     return {
         "host_subnet": [host.subnet for host in hosts],
@@ -236,28 +235,22 @@ def _network(scenario: Scenario) -> dict[str, object]:
         "passes": [_port_set(filter(subnets[host.subnet].lets, {*PORTS, *host.ports})) for host in hosts],
         "smtp_hosts": _set(smtp),
         "meets": [[exploit.meets(host) for exploit in EXPLOITS] for host in hosts],
-        "decoy_catches": [[_catches(scenario, exploit, host) for exploit in EXPLOITS] for host in hosts],
-        "cost": _costs(scenario),
+        # Would a decoy on the exploit's port play the service that the exploit looks for?
+        "decoy_catches": [
+            [any((d.opens, d.kind) == (exploit.port, exploit.kind) and d.fits(host) for d in decoys) for exploit in EXPLOITS]
+            for host in hosts
+        ],
+        # The values of all hosts of a set in tenths, for every set of the hosts 0-7, of 8-15 and so on.
+        "cost": [[sum(value for k, value in enumerate(eight) if byte >> k & 1) for byte in range(256)] for eight in eights],
     }
-
-
-def _catches(scenario: Scenario, exploit: ExploitKind, host: Host) -> bool:
-    """Would a decoy on the exploit's port play the service that the exploit looks for?"""
-    decoys = (*scenario.decoys, *scenario.misinform)
-    return any((d.opens, d.kind) == (exploit.port, exploit.kind) and d.fits(host) for d in decoys)
-
-
-def _costs(scenario: Scenario) -> list[list[int]]:
-    """Return the values of all hosts of a set in tenths, for every set of the hosts 0-7, of 8-15 and so on."""
-    values = [round(10 * host.value) for host in scenario.hosts]
-    eights = (values[first : first + 8] for first in range(0, len(values), 8))
-    return [[sum(value for k, value in enumerate(eight) if byte >> k & 1) for byte in range(256)] for eight in eights]
 
 
 def _red(scenario: Scenario) -> dict[str, object]:
     target, green = scenario.target_id, sorted(scenario.host_ids[name] for name in scenario.green_hosts or ())
-    learned = (_knowledge(scenario, findings) for findings in (scenario.known, *(host.reveals for host in scenario.hosts)))
-    hosts, names, subnets, ot = zip(*learned, strict=True)
+    learned, ids = (scenario.known, *(host.reveals for host in scenario.hosts)), scenario.host_ids  # first, then by host
+    hosts = [_set(ids[finding.host] for finding in findings if finding.address) for findings in learned]
+    names = [_set(ids[finding.host] for finding in findings if finding.name) for findings in learned]
+    subnets = [_set(scenario.hosts[ids[f.host]].subnet for f in findings if f.subnet) for findings in learned]
     return {
         "start": 1 << scenario.start_id,
         "first_hosts": hosts[0],
@@ -266,7 +259,7 @@ def _red(scenario: Scenario) -> dict[str, object]:
         "reveals_hosts": hosts[1:],
         "reveals_names": names[1:],
         "reveals_subnets": subnets[1:],
-        "reveals_ot": ot[1:],
+        "reveals_ot": [any(finding.ot_service for finding in findings) for findings in learned[1:]],
         "target": target,
         "target_runs_ot": scenario.can_stop_service,
         "ot_tenths": round(10 * scenario.ot_cost),
@@ -278,17 +271,6 @@ def _red(scenario: Scenario) -> dict[str, object]:
         "ent_names": scenario.name_mask("Ent"),
         "green_hosts": (green + [-1] * len(GREEN_NAMES))[: len(GREEN_NAMES)],
     }
-
-
-def _knowledge(scenario: Scenario, findings: tuple[Finding, ...]) -> tuple[int, int, int, bool]:
-    """Return what red learns at once: hosts by address and by name, subnets, and whether there is an OT service."""
-    ids = scenario.host_ids
-    return (
-        _set(ids[finding.host] for finding in findings if finding.address),
-        _set(ids[finding.host] for finding in findings if finding.name),
-        _set(scenario.hosts[ids[finding.host]].subnet for finding in findings if finding.subnet),
-        any(finding.ot_service for finding in findings),
-    )
 
 
 def _bline_targets(scenario: Scenario, most: int) -> list[list[int]]:

@@ -166,7 +166,7 @@ class Training:
             alignment, counts = judgement.reward(config.keep, self.multiplier), repairs.Counts.of(judgement)
         else:
             alignment, counts = np.zeros(rollout.actions.shape), None
-        collected, share = time.perf_counter(), _pooled(counts)
+        collected, share = time.perf_counter(), None if counts is None else share_of(counts.compliant, counts.judged)
         progress = self.stage.progress(self.updates - self.entrant.updates)
 
         stats = self.learner.update(
@@ -201,7 +201,7 @@ class Training:
             repairs=None if counts is None else float(counts.repairs.mean()),
             collection_s=collected - started,
             update_s=time.perf_counter() - collected,
-            contested_share=None if counts is None else _share(counts.contested, counts.judged),
+            contested_share=None if counts is None else share_of(counts.contested, counts.judged),
             multiplier=multiplier,
             approx_kl=stats.approx_kl,
             entropy=stats.entropy,
@@ -214,7 +214,8 @@ class Training:
 
     def _rewards(self, rollout: Rollout) -> np.ndarray:
         """[T, B] the world's rewards as the learner sees them: Restore may be cheaper at first."""
-        free = 1.0 - self.stage.ppo.restore_price(self.stage.behind + self._stage_episodes)
+        warmup, played = self.stage.ppo.restore_cost_warmup_episodes, self.stage.behind + self._stage_episodes
+        free = max(1.0 - played / warmup, 0.0) if warmup else 0.0
         scenario = self.spec.scenario
         restores = np.array([action.verb == "Restore" for action in scenario.actions])
         return rollout.rewards10 / 10 + free * scenario.restore_cost * restores[rollout.actions]
@@ -272,7 +273,7 @@ class Training:
             return False
         if config.gate_rule == "latest":
             return config.accepts_latest(repairs.Counts(*(column[-config.n_envs :] for column in latest)))
-        share = _pooled(latest)
+        share = share_of(latest.compliant, latest.judged)
         if share is None or share < config.compliance_threshold:
             return False
         if self._gate_check.updates != self.updates:
@@ -335,10 +336,7 @@ class Training:
         Policy(self.learner.weights, self.order, self.spec, {}, facts).save(folder)
 
 
-def _pooled(counts: repairs.Counts | None) -> float | None:
-    return None if counts is None else _share(counts.compliant, counts.judged)
-
-
-def _share(hits: np.ndarray, trials: np.ndarray) -> float | None:
-    total = trials.sum()
-    return float(hits.sum() / total) if total else None
+def share_of(hits: np.ndarray, trials: np.ndarray) -> float | None:
+    """Return the share of hits in all episodes together; None without a trial."""
+    total = int(trials.sum())
+    return int(hits.sum()) / total if total else None

@@ -133,7 +133,11 @@ def collect(
     keep_turns: for whoever looks at single episodes. on_step is told how many steps of a pass are done, where they are
     played one by one.
     """
-    n, rollouts, numbers = world.num_envs, [], _numbers_of(player, workflows)
+    n, rollouts = world.num_envs, []
+    if isinstance(player, PolicyTable) and workflows and {*workflows} <= {*player.workflows}:
+        numbers = np.array([player.number_of(workflow) for workflow in workflows], np.int64)
+    else:  # it does not know them all
+        numbers = np.arange(max(len(workflows), 1))
     later = {change.step - 1: change.workflow for change in changes}
     if isinstance(player, PolicyTable) and player.spec.scenario != world.scenario:
         raise errors.PolicyError(f"trained on {player.spec.scenario.label}, not on {world.scenario.name}")
@@ -166,13 +170,6 @@ def collect(
         columns = {name: getattr(track, name) for name in _BY_STEP} | {"turns": np.array(turns) if keep_turns else None}
         rollouts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows)))
     return Rollout.join(rollouts)
-
-
-def _numbers_of(player: Player, workflows: Sequence[Workflow]) -> np.ndarray:
-    """Return the numbers by which a player knows workflows; of one that does not know them all, as they come."""
-    if isinstance(player, PolicyTable) and workflows and {*workflows} <= {*player.workflows}:
-        return np.array([player.number_of(workflow) for workflow in workflows], np.int64)
-    return np.arange(max(len(workflows), 1))
 
 
 class Duel(NamedTuple):

@@ -247,7 +247,7 @@ class PolicyTable(Answers):
         self.begin_with(openings or [self.spec.opening])
         self.network = policy if isinstance(policy, Network) else None
         self.scratch = ForwardScratch.make(policy) if isinstance(policy, Network) else None
-        self._probabilities = probabilities(policy) if isinstance(policy, Network) else self._checked(policy)
+        self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
         self.orders = self.spec.orders(prompts or workflows)  # [W, row words]
         self.shields = self.spec.shields(workflows)
         self._numbers = {workflow: number for number, workflow in enumerate(workflows)}
@@ -294,27 +294,19 @@ class PolicyTable(Answers):
         self._answer(count)
         return row_ids
 
-    def _checked(self, policy: Probabilities) -> Probabilities:
-        """Return a function of somebody's own, which may return anything."""
-
-        def ask(inputs: np.ndarray) -> np.ndarray:
-            odds, shape = np.asarray(policy(inputs)), (len(inputs), self.spec.actions)
-            if odds.shape != shape or odds.dtype.kind not in "fiub" or not (np.isfinite(odds).all() and (odds >= 0).all()):
-                got = f"{odds.dtype} {list(odds.shape)}"
-                raise errors.ActionError(
-                    f"the function of a PolicyTable must return odds {list(shape)} from 0 on, got {got}"
-                )
-            return odds
-
-        return ask
-
     def _answer(self, first: int) -> None:
-        """Ask the policy about the rows from `first` on."""
+        """Ask the policy about the rows from `first` on. A function of somebody's own may return anything."""
         count = int(self.table.filled[0])
         if count == first:
             return
         rows = self.table.rows[first:count]
-        odds = self._probabilities(bits_of(rows, self.spec.inputs).astype(np.float32))
+        odds = np.asarray(self._probabilities(bits_of(rows, self.spec.inputs).astype(np.float32)))
+        shape = (len(rows), self.spec.actions)
+        if self.network is None and (
+            odds.shape != shape or odds.dtype.kind not in "fiub" or not (np.isfinite(odds).all() and (odds >= 0).all())
+        ):
+            got = f"{odds.dtype} {list(odds.shape)}"
+            raise errors.ActionError(f"the function of a PolicyTable must return odds {list(shape)} from 0 on, got {got}")
         allowed = self.spec.allowed(rows)
         if len(allowed):
             odds = odds * allowed

@@ -16,8 +16,9 @@ from fixfirst.stats.answer import Answer
 
 def answer_report(run: Run, answer: Answer) -> Document:
     """Build the report of one finished search."""
-    why = run.files.why
-    later = []
+    why, later = run.files.why, []
+    each, table = answer.all_orders // answer.possible, answer.table()
+    text = (f"Each stands for {some(each, 'order')}, which differ in unit types that red never holds.",) if each > 1 else ()
     if answer.telling_orders is not None and not why.exists():
         command = errors.command("report", errors.printable(str(run.folder)), "--replays")
         later.append(texts.WATCH_WHY_LATER.format(command=command))
@@ -34,7 +35,7 @@ def answer_report(run: Run, answer: Answer) -> Document:
             *_curve_sections(run, answer),
             *_why_sections(answer),
             *_adaptive_sections(answer),
-            _orders_section(answer),
+            Section("All orders", text, (figures.orders(table),), (table,)),
             how_section([answer]),
         ),
         glossary=texts.ANSWER_GLOSSARY,
@@ -106,13 +107,6 @@ def _adaptive_sections(answer: Answer) -> list[Section]:
     figure = figures.swaps("swaps-adaptive", prices, answer.margin)
     tables = (prices, adaptive.orders_table(answer))
     return [Section("Against an attacker who adapts", (*adaptive.sentences, texts.ADAPTIVE), (figure,), tables)]
-
-
-def _orders_section(answer: Answer) -> Section:
-    """Show what every order earns."""
-    each, table = answer.all_orders // answer.possible, answer.table()
-    text = (f"Each stands for {some(each, 'order')}, which differ in unit types that red never holds.",) if each > 1 else ()
-    return Section("All orders", text, (figures.orders(table),), (table,))
 
 
 def how_section(answers: Sequence[Answer]) -> Section:

@@ -132,21 +132,18 @@ def _scan(path: Path, kind: type[_R]) -> Iterator[tuple[_R | None, int]]:
             yield None, end
             while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
                 end, number = end + len(line), number + 1
-                yield _read_line(kind, line[:-1], number), end
+                try:
+                    cells = next(csv.reader([line[:-1].decode()], strict=True), [])
+                    row = kind.from_values(dict(zip(kind.columns(), cells, strict=True)))
+                except (ValueError, csv.Error) as e:
+                    raise ValueError(f"line {number}: {e}") from None
+                yield row, end
     except FileNotFoundError:
         return
     except OSError as e:
         raise errors.RunDirError(f"{path}: cannot be read ({e.strerror})") from e
     except ValueError as e:
         raise errors.RunDirError(f"{path}: damaged ({e})") from e
-
-
-def _read_line(kind: type[_R], text: bytes, number: int) -> _R:
-    try:
-        cells = next(csv.reader([text.decode()], strict=True), [])
-        return kind.from_values(dict(zip(kind.columns(), cells, strict=True)))
-    except (ValueError, csv.Error) as e:
-        raise ValueError(f"line {number}: {e}") from None
 
 
 def _header(kind: type[Row]) -> bytes:

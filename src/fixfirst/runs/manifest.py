@@ -104,21 +104,20 @@ def _new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]
 
 
 def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
-    """Refuse a folder that holds anything but a beginning that was cut short."""
+    """Refuse a folder that holds anything but a beginning that was cut short.
+
+    That has beside our lock no more than a config, and of members no more than they begin with.
+    """
+    begun = {RunFiles.lock, RunFiles.config, RunFiles.scenario}
     with errors.writing(folder):
-        if not folder.exists() or _cut_short(folder, members):
+        if not folder.exists() or not (names := files.complete_names(folder)):
+            return
+        inside: set[str] = set().union(*(files.complete_names(folder / name) for name in names & {*members}))
+        if RunFiles.lock in names and names <= {*begun, *members} and inside <= {*begun, RunFiles.manifest}:
             return
     is_run = RunFiles(folder).manifest.exists() or RunFiles(folder).study.exists()
     hint = f"go on with it: {errors.command('resume', folder)}" if is_run else "choose another --out"
     raise errors.RunDirError(f"{folder} exists already; {hint}")
-
-
-def _cut_short(folder: Path, members: Sequence[str]) -> bool:
-    """Is there nothing, or beside our lock no more than a config, and of members no more than they begin with?"""
-    names = files.complete_names(folder)
-    inside: set[str] = set().union(*(files.complete_names(folder / name) for name in names & {*members}))
-    begun = {RunFiles.lock, RunFiles.config, RunFiles.scenario}
-    return not names or (RunFiles.lock in names and names <= {*begun, *members} and inside <= {*begun, RunFiles.manifest})
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

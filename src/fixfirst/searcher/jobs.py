@@ -23,7 +23,7 @@ import numpy as np
 from fixfirst.base import distributions, errors, files
 from fixfirst.learner import driver
 from fixfirst.learner.tournament import Begin, train_in
-from fixfirst.learner.training import Training
+from fixfirst.learner.training import Training, share_of
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy.network import Network
@@ -138,17 +138,12 @@ def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: Train
         violations_high=broken.mean
         + distributions.normal_quantile(distributions.CONFIDENCE) * broken.standard_error
         + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
-        compliance=_share(counts.compliant, counts.judged),
-        contested=_share(counts.contested_compliant, counts.contested),
+        compliance=share_of(counts.compliant, counts.judged),
+        contested=share_of(counts.contested_compliant, counts.contested),
         restores=played.count("Restore"),
         removes=played.count("Remove"),
         costs=tuple(played.costs(order.scheme).mean(axis=1).tolist()),
     )
-
-
-def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
-    total = int(of.sum())
-    return int(hits.sum()) / total if total else None
 
 
 def read_results(job: OrdersJob) -> list[OrderResult] | None:

@@ -113,11 +113,6 @@ class SharedSearch:
 
     # ---- jobs
 
-    def training_configs(self) -> tuple[TrainConfig, ...]:
-        """Return how each training goes on with orders."""
-        any_order = " > ".join(sorted(self.config.scheme.names, key=self.idle.__contains__))  # idle ones come last
-        return self.config.orders_configs(self.idle, any_order)
-
     def round_job(
         self, number: int, training: TrainConfig, orders: Sequence[Workflow], played_orders: Sequence[Workflow]
     ) -> RoundJob:
@@ -169,7 +164,7 @@ class SharedSearch:
         yield from gather({n: plans.Task(run_base, job, f"replicate {n}") for n, job in bases.items()})
         policies = [load_policy(folder) for folder in folders]
         self.idle = idle_units(policies, config.training.game, config.scheme, config.seed)
-        trainings = self.training_configs()
+        trainings = self.config.orders_configs(self.idle)
         yield from self._rounds(view, session, trainings)
         how = " by cross-play" if config.budget.can_settle else ""
         view.measuring(self, f"measuring {len(self.orders)} orders{how}", len(self.orders) * config.replicates)

@@ -167,11 +167,6 @@ class Strategy:
         tries = Counter(workflow.order for workflow in (*compliant, *self.without_return, *self.pending))
         return tries, min(tries.values()) if len(tries) == self.num_orders else 0
 
-    def _beta(self) -> float:
-        if self.config.beta_schedule:
-            return scheduled_beta(self.num_orders, self.num_asked + 1)
-        return self.config.beta
-
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng([self.config.seed, self.num_asked])
 
@@ -193,7 +188,9 @@ class Strategy:
     def _largest_ucb(self) -> Choice:
         from fixfirst.searcher.gp import Belief
 
-        gp, beta = self._gp(), self._beta()
+        gp, beta = self._gp(), self.config.beta
+        if self.config.beta_schedule:
+            beta = scheduled_beta(self.num_orders, self.num_asked + 1)
         if self.num_orders <= MAX_SCORED:
             orders = list(self._permutations())
             mean, std = gp.predict(np.array(orders))

@@ -17,7 +17,6 @@ from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import trained
 from fixfirst.runs import layout, manifest, sessions
 from fixfirst.runs.layout import RunFiles
-from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.search import Search, View
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.settings.search import SearchConfig
@@ -106,7 +105,11 @@ def open_search(folder: Path, cyborg: str | None = None) -> Search:
 
 
 def _search(config: SearchConfig, folder: Path) -> Search:
-    return PublishedSearch(config, folder) if config.separate else SharedSearch(config, folder)
+    if not config.separate:
+        return SharedSearch(config, folder)
+    from fixfirst.searcher.published import PublishedSearch  # most searches are not of that kind
+
+    return PublishedSearch(config, folder)
 
 
 def run_searches(searches: Sequence[Search], scheduler: jobs.Scheduler, view: View, interrupt: object, folder: Path) -> bool:

@@ -87,8 +87,3 @@ class PPOConfig(arguments.Settings):
     def schedule_progress(self, progress: float) -> float:
         """Return how far the schedules have come at this share of all updates."""
         return min(progress / (1.0 - self.settle), 1.0)
-
-    def restore_price(self, episodes: int) -> float:
-        """Return what Restore costs the learner after so many episodes, as a share of its true price."""
-        warmup = self.restore_cost_warmup_episodes
-        return min(episodes / warmup, 1.0) if warmup else 1.0

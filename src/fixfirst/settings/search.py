@@ -265,8 +265,9 @@ class SearchConfig(training.PlayerSettings):
         streams = (("replicate", number, "base") for number in range(self.trainings))
         return tuple(self._training(training.NONE, budget, *stream, **several) for stream in streams)
 
-    def orders_configs(self, idle: tuple[str, ...], any_order: str) -> tuple[TrainConfig, ...]:
+    def orders_configs(self, idle: tuple[str, ...]) -> tuple[TrainConfig, ...]:
         """Return how each training goes on with orders, in all rounds together."""
+        any_order = " > ".join(sorted(self.scheme.names, key=idle.__contains__))  # idle ones come last
         changes = {"initial_logit_scale": 1.0, "idle": idle, **self.budget.update_sizes(self.learning_rate)}
         made = self._training(any_order, self.budget.orders, "replicate", 0, "orders", **changes)
         others = (seeds.stream_seed(self.seed, "replicate", number, "orders") for number in range(1, self.trainings))
