@@ -194,8 +194,8 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
                 port = next(decoy.opens for decoy in decoys if decoy.name == name)
                 assert port in step["decoys"][HOST_ID[step["blue_target"]]]
     assert placed > 50 and verbs >= {"Discover", "Scan", "Exploit", "Escalate"}
-    assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
-    assert np.array_equal(played.turns["observation"], played.rollout.packed_obs)
+    assert np.array_equal(played.rollout.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
+    assert np.array_equal(played.rollout.turns["observation"], played.rollout.packed_obs)
 
 
 @needs_cyborg

@@ -126,7 +126,7 @@ def test_parts_add_up_to_what_each_turn_says_it_cost(variant):
     assert np.array_equal(np.round(10 * parts.sum(axis=0)), -batch.rollout.rewards10.sum(axis=0)) and (parts >= 0).all()
     slow = np.zeros(parts.shape)
     units = {host.name: host.unit for host in SCHEME.scenario.hosts} | {"impact": "stopped service", "restore": "Restore"}
-    for turn in batch.turns[1:].ravel().reshape(len(batch.turns) - 1, -1):
+    for turn in batch.rollout.turns[1:].ravel().reshape(len(batch.rollout.turns) - 1, -1):
         for episode, one in enumerate(turn):
             for cost in costs(one, variant):
                 slow[names.index(units[cost["what"]]), episode] -= cost["tenths"] / 10

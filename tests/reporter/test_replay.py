@@ -93,8 +93,9 @@ def test_what_is_seen_and_what_is_true_are_those_of_the_world():
 def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
     monkeypatch.setattr("fixfirst.play.evaluation.BATCH", 4)
     played = watch(make_baseline("random"), 10, steps=15, seed=1)
-    assert played.turns.shape == (16, 10) and np.array_equal(played.turns["observation"], played.rollout.packed_obs)
-    assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
+    turns = played.rollout.turns
+    assert turns.shape == (16, 10) and np.array_equal(turns["observation"], played.rollout.packed_obs)
+    assert np.array_equal(turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
 
 
 def test_worst_median_and_best_are_chosen_by_return():

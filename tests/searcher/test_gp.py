@@ -134,11 +134,11 @@ def test_replicates_equal_their_precision_weighted_average_and_the_unit_of_retur
 def test_pending_orders_lower_the_std_and_leave_the_mean_and_a_belief_does_not_depend_on_what_else_is_asked():
     free = np.setdiff1d(np.arange(120), TOLD)
     plain = OrderGP(ORDERS[TOLD], VALUES, ERRORS).predict(ORDERS)
-    busy = OrderGP(ORDERS[TOLD], VALUES, ERRORS, pending=ORDERS[free[:2]]).predict(ORDERS)
+    busy = OrderGP(ORDERS[TOLD], VALUES, ERRORS).with_pending(ORDERS[free[:2]]).predict(ORDERS)
     np.testing.assert_allclose(busy.mean, plain.mean, rtol=1e-12)
     assert (busy.std <= plain.std + 1e-12).all()
     assert (busy.std[free[:2]] < 0.9 * plain.std[free[:2]]).all()
-    gp = OrderGP(ORDERS[TOLD], VALUES, ERRORS, pending=ORDERS[:1])
+    gp = OrderGP(ORDERS[TOLD], VALUES, ERRORS).with_pending(ORDERS[:1])
     together = gp.predict(ORDERS)
     for part in (slice(0, 1), slice(BLOCK - 1, BLOCK + 1), slice(7, 120)):
         alone = gp.predict(ORDERS[part])

@@ -50,7 +50,7 @@ from fixfirst.searcher.ieee import exp, log
 from fixfirst.searcher.gp import OrderGP
 rng = np.random.default_rng(0)
 orders = rng.permutation(list(itertools.permutations(range(5))))
-gp = OrderGP(orders[:40], rng.normal(-20, 5, 40), rng.uniform(0.5, 2, 40), pending=orders[40:43])
+gp = OrderGP(orders[:40], rng.normal(-20, 5, 40), rng.uniform(0.5, 2, 40)).with_pending(orders[40:43])
 elementary = np.array([(exp(x), log(-x)) for x in -rng.uniform(0, 700, 1000)])
 sys.stdout.write(b"".join(a.tobytes() for a in (gp.weights, *gp.predict(orders), elementary)).hex())
 """

@@ -17,10 +17,9 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.base import arguments, errors
 from fixfirst.game import base_world
-from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.base_world import DEFAULT_TIMEOUT_S, BaseWorld
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S
 from fixfirst.play.rollout import make_world
 from fixfirst.policy import action_sets
 from fixfirst.policy.memories import Memories

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fixfirst.base import errors, tables
 from fixfirst.policy.trained import Policy, load_policy
@@ -12,7 +12,6 @@ from fixfirst.reporter.report import WrittenReport
 from fixfirst.reporter.run import Run
 from fixfirst.runs.layout import RunFiles
 from fixfirst.runs.rows import Trial
-from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.search import Search
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.settings.search import SearchConfig
@@ -24,6 +23,7 @@ from fixfirst.stats.network_facts import NetworkFacts
 from fixfirst.stats.ranking import Ranking
 
 if TYPE_CHECKING:
+    from fixfirst.searcher.published import PublishedSearch
     from fixfirst.stats.agreement import Agreement
 
 
@@ -65,8 +65,8 @@ class SearchRun(Written):
 
     @property
     def _result(self) -> tables.Tabular:
-        if isinstance(self.search, PublishedSearch):
-            return self.search.table()
+        if self._published is not None:
+            return self._published.table()
         return tables.Table((), ()) if self.finished_answer is None else self.finished_answer
 
     def table(self) -> tables.Table:
@@ -98,6 +98,11 @@ class SearchRun(Written):
         return self.finished_answer
 
     @property
+    def _published(self) -> "PublishedSearch | None":
+        """The search, if it is of the published kind."""
+        return cast("PublishedSearch", self.search) if self.config.separate else None
+
+    @property
     def finished_answer(self) -> Answer | None:
         """The answer, where there is one."""
         return self.search.answer if isinstance(self.search, SharedSearch) else None
@@ -105,12 +110,12 @@ class SearchRun(Written):
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All trials, also those that did not pass the gate; none where one network is trained for all orders."""
-        return tuple(self.search.trials) if isinstance(self.search, PublishedSearch) else ()
+        return () if self._published is None else tuple(self._published.trials)
 
     @property
     def standings(self) -> across_seeds.RankedTrials | None:
         """The ranking with what it rests on; None if no order passed the gate."""
-        return self.search.standings if isinstance(self.search, PublishedSearch) else None
+        return None if self._published is None else self._published.standings
 
     @property
     def ranking(self) -> Ranking:
@@ -187,9 +192,7 @@ class StudyRun(tables.Tabular):
     @property
     def comparisons(self) -> list[across_seeds.Comparison]:
         """What the seeds say together, for each red agent."""
-        return across_seeds.compare_seeds(
-            [run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)]
-        )
+        return across_seeds.compare_seeds([run._published.result for run in self.searches if run._published is not None])
 
     @property
     def agreement(self) -> "Agreement":

@@ -282,7 +282,7 @@ def _make_scheduler(
 
         cpus, address = execution.cpus_per_trial or (1 if plain else 0), execution.ray_address or "local"
         return ray.join_cluster(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt, quiet=quiet)
-    at_a_time = sum(config.side_by_side for config in configs)
+    at_a_time = sum(config.round_size if config.separate else config.trainings for config in configs)
     workers = execution.workers or (min(jobs.available_cores(), at_a_time) if plain else 1)
     return jobs.local_scheduler(workers, interrupt, own_processes=execution.executor == "process")
 

@@ -12,6 +12,7 @@ from fixfirst.game import parts, rules
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import Scenario
 
+DEFAULT_TIMEOUT_S = 300.0  # for an answer of worlds in other processes
 AUTORESET_MODES = {"next_step": rules.NEXT_STEP, "same_step": rules.SAME_STEP, "disabled": rules.DISABLED}
 
 

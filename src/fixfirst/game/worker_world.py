@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import arguments, errors, jobs
-from fixfirst.game.base_world import BaseWorld, output_arrays
+from fixfirst.game.base_world import DEFAULT_TIMEOUT_S, BaseWorld, output_arrays
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import Scenario
 
-DEFAULT_TIMEOUT_S = 300.0
 _STEP, _RESET, _RESET_WITH_SEEDS, _LOOK = "step", "reset", "reset with seeds", "look"
 _INPUTS: dict[str, tuple[tuple[int, ...], type]] = {
     "actions": ((), np.int64),

@@ -48,11 +48,6 @@ class EpisodeBatch:
         return self.rollout.returns
 
     @property
-    def turns(self) -> np.ndarray | None:
-        """[T + 1, B] of `turn_dtype`, where they were kept."""
-        return self.rollout.turns
-
-    @property
     def scheme(self) -> UnitScheme:
         """How hosts are grouped: by the orders that were followed, else by the unit types of the scenario."""
         workflows = self.rollout.workflows

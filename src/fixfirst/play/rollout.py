@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.base_world import DEFAULT_TIMEOUT_S, BaseWorld
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
@@ -46,6 +45,8 @@ def make_world(
         from fixfirst.cyborg.world import world_maker  # most never meet CybORG
 
         make = world_maker(game)
+    from fixfirst.game.worker_world import WorkerWorld  # most play in this process
+
     return WorkerWorld(make, game, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
 
 

@@ -105,13 +105,12 @@ class Figure:
     @cached_property
     def svg(self) -> str:
         """The picture, with INK."""
-        svg = re.sub(r'<g id="(tip\d+)">', self._mark, self._drawing.save("svg").decode())
+        marks = {}
+        for name, (text, watch) in self._drawing.tips.items():
+            what = f' data-watch="{escape(watch)}"' if watch else ""
+            marks[name] = f'<g class="mark"{what}><title>{escape(text)}</title>'
+        svg = re.sub(r'<g id="(tip\d+)">', lambda mark: marks[mark[1]], self._drawing.save("svg").decode())
         return svg.replace(f'<g id="{ROW_NAME}">', f'<g class="{ROW_NAME}">')
-
-    def _mark(self, match: "re.Match[str]") -> str:
-        text, watch = self._drawing.tips[match[1]]
-        what = f' data-watch="{escape(watch)}"' if watch else ""
-        return f'<g class="mark"{what}><title>{escape(text)}</title>'
 
     def inline(self) -> str:
         """Return the SVG for an HTML page: ink is the page's text colour, ids are its own, nothing but shapes."""

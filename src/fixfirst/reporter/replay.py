@@ -93,8 +93,8 @@ def replay_document(
         document["scenario"] = scenario.as_dict()
     if scenario.own_reward:
         document["reward"] = scenario.stakes
-    if played.turns is not None and played.game.learned:  # habits of scripts are known
-        document["habits"] = describe_turns(played.rollout, played.turns, scenario)
+    if played.rollout.turns is not None and played.game.learned:  # habits of scripts are known
+        document["habits"] = describe_turns(played.rollout, played.rollout.turns, scenario)
     return document
 
 
@@ -107,14 +107,14 @@ def describe_episode(
     beside: bool = False,
 ) -> dict[str, Any]:
     """Return one of the episodes, with its T + 1 steps. spec: of the policy that played."""
-    assert played.turns is not None, "played without keep_turns"
+    assert played.rollout.turns is not None, "played without keep_turns"
     steps = _steps(played, number, judging, spec)
     verdicts = [step["verdict"]["kind"] for step in steps if step["verdict"] is not None]
     mean, many = float(played.returns.mean()), len(played.returns)
     return {
         "label": label,
         "number": number,
-        "red_agent": played.game.red_name(int(played.turns[0, number]["red_agent"])),
+        "red_agent": played.game.red_name(int(played.rollout.turns[0, number]["red_agent"])),
         "return10": steps[-1]["return10"],
         "violations": verdicts.count("violation"),
         "judged": len(verdicts) - verdicts.count("not judged"),
@@ -125,7 +125,7 @@ def describe_episode(
 
 
 def _steps(played: EpisodeBatch, number: int, judging: Judging, spec: PolicySpec) -> list[Step]:
-    assert played.turns is not None
+    assert played.rollout.turns is not None
     scenario, scheme = played.game.scenario, played.scheme
     rollout = played.rollout
     actions, held, rewards10 = (each[:, number] for each in (rollout.actions, rollout.held, rollout.rewards10))
@@ -135,7 +135,7 @@ def _steps(played: EpisodeBatch, number: int, judging: Judging, spec: PolicySpec
         _shielded(played, number, spec),
     )
     steps: list[Step] = []
-    for t, turn in enumerate(played.turns[:, number]):
+    for t, turn in enumerate(played.rollout.turns[:, number]):
         acted = t > 0  # with the action before it
         needy = needy_hosts(int(held[t - 1]), scheme, judging) if acted else []
         repair = acted and scenario.repaired_hosts[actions[t - 1]] >= 0

@@ -245,12 +245,10 @@ def largest_distances(size: int) -> np.ndarray:
 
 
 class OrderGP:
-    """The belief after some orders were told, with some pending."""
+    """The belief after some orders were told, with some pending if `with_pending` says so."""
 
-    def __init__(
-        self, orders: np.ndarray, values: np.ndarray, standard_errors: np.ndarray, pending: np.ndarray | None = None
-    ):
-        """orders [n, U] of unit ids, n > 0; values and errors [n] of returns; pending [p, U]. Replicates are merged."""
+    def __init__(self, orders: np.ndarray, values: np.ndarray, standard_errors: np.ndarray):
+        """orders [n, U] of unit ids, n > 0; values and errors [n] of returns. Replicates are merged."""
         orders, values, standard_errors = ranking.merge(orders, values, standard_errors)
         self.center = math.fsum(values) / len(values)
         deviation = math.sqrt(math.fsum((values - self.center) ** 2) / len(values))
@@ -267,20 +265,15 @@ class OrderGP:
         keep = self.weights >= NEGLIGIBLE * self.weights.max()
         self._kept = self.weights[keep] / math.fsum(self.weights[keep])
         self._kind, self._table, self._factors, self._w = kind[keep], table[keep], factors[keep], w[keep]
-        if pending is not None:
-            self._extend(pending)
 
     def with_pending(self, pending: np.ndarray) -> "OrderGP":
         """The same belief with further orders pending [p, U]: a round is chosen without factorising the told ones again."""
         longer = copy(self)
-        longer._extend(pending)
-        return longer
-
-    def _extend(self, pending: np.ndarray) -> None:
         if len(pending):
-            self._ranks = np.hstack([self._ranks, ranks_of(pending)])
-            self._noise = np.append(self._noise, np.full(len(pending), self._pending_noise))
-            self._factors = factorise(self._factors, self._kind, self._table, self._ranks, self._noise)
+            longer._ranks = np.hstack([self._ranks, ranks_of(pending)])
+            longer._noise = np.append(self._noise, np.full(len(pending), self._pending_noise))
+            longer._factors = factorise(self._factors, self._kind, self._table, longer._ranks, longer._noise)
+        return longer
 
     def predict(self, orders: np.ndarray) -> Belief:
         """Mean and standard deviation of the true return of orders [m, U]."""

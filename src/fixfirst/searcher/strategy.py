@@ -111,8 +111,15 @@ class Strategy:
         """
         choices = []
         for _ in range(n):
-            choices.append(self._choose())
-            self.pending.append(choices[-1].workflow)
+            distinct = len({workflow for workflow, _, _ in self.returns})
+            if self.config.name == "exhaustive":
+                choice = Choice(self._workflow(self._lowest_number()), "exhaustive")
+            elif self.config.name == "random" or self.num_asked < self.config.initial_orders or distinct < 2:
+                choice = Choice(self._workflow(self._random()), "random")
+            else:
+                choice = self._largest_ucb()
+            choices.append(choice)
+            self.pending.append(choice.workflow)
         return choices
 
     def tell(self, workflow: Workflow, mean: float | None, standard_error: float = 0.0) -> None:
@@ -140,14 +147,6 @@ class Strategy:
         if self.config.name == "gp_ucb":
             mean = self._gp().predict(tried).mean
         return self._workflow(tuple(tried[mean.argmax()].tolist()))
-
-    def _choose(self) -> Choice:
-        if self.config.name == "exhaustive":
-            return Choice(self._workflow(self._lowest_number()), "exhaustive")
-        distinct = len({workflow for workflow, _, _ in self.returns})
-        if self.config.name == "random" or self.num_asked < self.config.initial_orders or distinct < 2:
-            return Choice(self._workflow(self._random()), "random")
-        return self._largest_ucb()
 
     def _observations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return orders [n, U], mean returns [n] and standard errors [n] of the compliant trials."""

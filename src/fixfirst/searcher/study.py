@@ -63,7 +63,9 @@ def _scenario_name(config: SearchConfig) -> str:
 
 def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
     """Begin the run directories of searches, and the folder of the study, if there are several."""
-    configs = [_with_parent(config) for config in configs]  # before there is a folder
+    for config in configs:
+        if config.from_policy is not None:  # checked before there is a folder
+            trained.load_parent(Path(config.from_policy), config.trial_role)
     if len(configs) == 1:
         return Study(folder, (_begin_search(configs[0], folder),))
     names = [member_name(config) for config in configs]
@@ -75,16 +77,10 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
 
 
 def _begin_search(config: SearchConfig, folder: Path) -> Search:
+    if config.from_policy is not None:  # `resume` may be called elsewhere
+        config = config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
     manifest.create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"))
     return _search(config, folder)
-
-
-def _with_parent(config: SearchConfig) -> SearchConfig:
-    """Return the config with the path of the policy that the first trials inherit, which must be one they can."""
-    if config.from_policy is None:
-        return config
-    trained.load_parent(Path(config.from_policy), config.trial_role)
-    return config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
 
 
 def open_study(folder: Path, cyborg: str | None = None) -> Study:

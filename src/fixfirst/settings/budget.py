@@ -43,7 +43,8 @@ class Budget:
 
     def used(self, rounds: int) -> int:
         """Return the training episodes of all trainings in the first rounds, and before them."""
-        single = _single_rounds(rounds, self.drop_round, self.trainings, self.replicates)
+        of_all = min(rounds, self.drop_round)
+        single = self.trainings * of_all + self.replicates * (rounds - of_all)
         return self.trainings * self.base + single * self.round_episodes
 
     def update_sizes(self, learning_rate: float) -> dict[str, object]:
@@ -67,8 +68,8 @@ def divide(total: int, update: int, base_episodes: int, rounds: int, replicates:
     def drop_round(rounds: int) -> int:
         return min(rounds, max(int(DROP_SHARE * rounds), 1)) if drops_some else 0
 
-    def single(rounds: int) -> int:
-        return _single_rounds(rounds, drop_round(rounds), trainings, replicates)
+    def single(rounds: int) -> int:  # of single trainings
+        return trainings * drop_round(rounds) + replicates * (rounds - drop_round(rounds))
 
     longest = with_orders * rounds // single(rounds)  # episodes of one that goes on to the end, about
     enough = (pair for pair in _ORDERS_UPDATES if longest >= _ENOUGH * pair[0] * update)
@@ -89,9 +90,3 @@ def divide(total: int, update: int, base_episodes: int, rounds: int, replicates:
         round_episodes=with_orders // single(num_rounds) // largest * largest if num_rounds else 0,
         is_long=longest >= max(_LONG_ENOUGH, _ENOUGH * times * update),
     )
-
-
-def _single_rounds(rounds: int, drop_round: int, trainings: int, replicates: int) -> int:
-    """Return how many rounds of single trainings there are in so many rounds, if some are dropped after `drop_round`."""
-    of_all = min(rounds, drop_round)
-    return trainings * of_all + replicates * (rounds - of_all)

@@ -274,11 +274,6 @@ class SearchConfig(training.PlayerSettings):
         return (made, *(made.model_copy(update={"seed": seed}) for seed in others))
 
     @property
-    def side_by_side(self) -> int:
-        """Jobs that can run at the same time."""
-        return self.round_size if self.separate else self.trainings
-
-    @property
     def shortest_trial(self) -> int:
         """Episodes after which the gate may first be passed, in whole updates; a shorter trial could not show anything."""
         update = self.episodes_per_update

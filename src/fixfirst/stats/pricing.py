@@ -269,8 +269,25 @@ def _orders(
     """Average what trainings earned under each order; the best order first."""
     mean = values.mean(axis=0)
     compared = _compare(values, margin, seed) if sure else [{} for _ in workflows]
-    best_first = sorted(range(len(workflows)), key=lambda w: (-mean[w], workflows[w].number))
-    return tuple(_average([each[w] for each in results], mean=float(mean[w]), **compared[w]) for w in best_first)
+    orders = []
+    for w in sorted(range(len(workflows)), key=lambda w: (-mean[w], workflows[w].number)):
+        own = [each[w] for each in results]
+        averages: dict[str, Any] = {}  # None where no training has a number
+        for name in ("tail", "violations", "compliance", "contested", "restores", "removes"):
+            numbers = [value for result in own if (value := getattr(result, name)) is not None]
+            averages[name] = float(np.mean(numbers)) if numbers else None
+        orders.append(
+            OrderResult(
+                workflow=own[0].workflow,
+                mean=float(mean[w]),
+                violations_high=float(max(result.violations_high for result in own)),
+                prompts=tuple(prompt for result in own for prompt in result.prompts),
+                costs=tuple(np.mean([result.costs for result in own], axis=0).tolist()),
+                **averages,
+                **compared[w],
+            )
+        )
+    return tuple(orders)
 
 
 def _compare(values: np.ndarray, margin: float, seed: int) -> list[dict[str, Any]]:
@@ -297,25 +314,6 @@ def _compare(values: np.ndarray, margin: float, seed: int) -> list[dict[str, Any
         ),
     }
     return [{name: column[w].item() for name, column in columns.items()} for w in range(count)]
-
-
-def _average(results: Sequence[OrderResult], **compared: Any) -> OrderResult:
-    """Average what several defenders earned under one order. compared: what it is beside other orders."""
-    averages = ("tail", "violations", "compliance", "contested", "restores", "removes")
-    return OrderResult(
-        workflow=results[0].workflow,
-        violations_high=float(max(result.violations_high for result in results)),
-        prompts=tuple(prompt for result in results for prompt in result.prompts),
-        costs=tuple(np.mean([result.costs for result in results], axis=0).tolist()),
-        **{name: _mean([getattr(result, name) for result in results]) for name in averages},
-        **compared,
-    )
-
-
-def _mean(values: Sequence[float | None]) -> Any:
-    """Return the mean of those values that are not None; None where there is none."""
-    numbers = [value for value in values if value is not None]
-    return float(np.mean(numbers)) if numbers else None
 
 
 def prices_by_round(
