@@ -261,12 +261,13 @@ def walk(source: Path, sources: list[File], program: str) -> dict:
     (module,) = (file.name for file in sources if re.search(r"^class SpecArrays\b", file.text, re.M))
     assert any(re.search(r"^class Workflow\b.*def __post_init__", file.text, re.M | re.S) for file in sources)
     counted = f"fixfirst.{module.removesuffix('.py').replace('/', '.')}.SpecArrays"
-    with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-P", "-c", WALK, str(source), counted, program]
-        environment = os.environ | {"PYTHONPATH": str(source.parent)}
-        run = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
-    if run.returncode:
-        sys.exit(f"{program.strip()}\nfailed:\n{run.stderr}")
+    environment = os.environ | {"PYTHONPATH": str(source.parent)}
+    for words in ([program], [WALK, str(source), counted, program]):  # once before, so that nothing has to be compiled
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-P", "-c", *words]
+            run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        if run.returncode:
+            sys.exit(f"{program.strip()}\nfailed:\n{run.stderr}")
     return json.loads(run.stdout.split("walk ")[-1])
 
 
