@@ -59,7 +59,7 @@ def fitting_tables(table: Table, width: int, colours: Mapping[str, str]) -> list
     """Lay a table out within `width`.
 
     Where that does not suffice, the first column takes up to three lines, broken between words; then the last columns stand
-    in a table of their own, after the first column again.
+    in a table of their own, after the first column again. Only a word that leaves them no room, such as a path, is broken.
     """
     lines = table.cells()
     needs = [2 + max(map(len, cells)) for cells in zip(*lines, strict=True)]  # 2: the space around
@@ -73,7 +73,7 @@ def fitting_tables(table: Table, width: int, colours: Mapping[str, str]) -> list
     tables = []
     for part in parts:
         laid_out = rich_table.Table(box=None, padding=(0, 1), header_style="bold")
-        first = min(needs[0], max(least, width - sum(needs[column] for column in part)))
+        first = min(needs[0], max(2 + NARROW, width - sum(needs[column] for column in part)))
         for column in (0, *part):
             justify: Literal["left", "right"] = "right" if table.numeric[column] else "left"
             room = (needs[column] if column else first) - 2
