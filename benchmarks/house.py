@@ -32,6 +32,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -289,7 +290,8 @@ def figures(source: Path, sources: list[File], with_walk: bool) -> tuple[dict[st
     figures = {f"lines in {name}": lines(folder) for name, folder in folders.items()}
     figures |= {name: len(places) for name, places in where.items()}
     if with_walk:
-        search, league = walk(source, sources, SEARCH), walk(source, sources, LEAGUE)
+        with ThreadPoolExecutor() as side_by_side:
+            search, league = side_by_side.map(lambda program: walk(source, sources, program), (SEARCH, LEAGUE))
         figures |= {
             "a small search: views of settings": search["made"].get("views", 0),
             "a small search: `SpecArrays` made": search["made"].get("SpecArrays", 0),
