@@ -15,7 +15,7 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy import scripts, trained
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.policy.trained import Policy, UniversalPolicy
+from fixfirst.policy.trained import Policy
 from fixfirst.policy.turns import Player
 
 if TYPE_CHECKING:
@@ -168,8 +168,6 @@ def make_defender(
 
 def in_scenario(policy: Policy, scenario: Scenario | None, say: Say, name: str) -> Policy:
     """Return a policy under the reward it is to play for; a line says so if it was trained for another."""
-    if isinstance(policy, UniversalPolicy):
-        return policy if scenario is None else policy.in_scenario(scenario)
     home, played = policy.spec.scenario, _under_reward(policy.spec.scenario, scenario)
     if played == home:
         return policy

@@ -14,7 +14,7 @@ from fixfirst.game.parts import Finding, Host, Image, Subnet
 from fixfirst.game.scenario_reading import VALUES
 
 GENERATOR = 1  # the version of what `generated` draws
-FEWEST_HOSTS, FEWEST_SUBNETS, MOST_SUBNETS = 7, 1, 8
+FEWEST_HOSTS, FEWEST_SUBNETS, MOST_SUBNETS = 8, 2, 8
 Values = Literal["usual", "any"]  # of hosts: see `generated`
 
 _GAMMA, _MIX_1, _MIX_2, _UINT64 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 2**64 - 1
@@ -101,23 +101,15 @@ _PLANT = ("Gateway", "linux_decoy_host")
 
 
 def generated(
-    seed: int,
-    hosts: int | tuple[int, int],
-    subnets: int | tuple[int, int],
-    values: Values = "usual",
-    *,
-    misinform: bool = False,
-    defender: bool = True,
+    seed: int, hosts: int | tuple[int, int], subnets: int | tuple[int, int], values: Values = "usual"
 ) -> dict[str, Any]:
     """Return the fields of a random scenario on which B_line and Meander play as CybORG's.
 
     Red starts on User0. Users lead to an enterprise host each; one enterprise host leads to Op_Server0, which stands in the
-    last subnet, mostly behind a gate. A single subnet holds them all, in an order that is drawn.
+    last subnet, mostly behind a gate.
 
     Usual values are much as in CAGE2: what is nearer to the target is worth more, too. To tell value and place apart,
     values "any" draws Low or Medium for all users, for all enterprise hosts, for all of a further kind.
-
-    misinform: blue misinforms, as in CAGE1, instead of choosing a decoy. defender: is there a host for blue's tools?
     """
     arguments.check_choice("values", values, get_args(Values))
     seed = arguments.check_seed("seed", seed)
@@ -125,8 +117,7 @@ def generated(
     few, many = _range("subnets", subnets, FEWEST_SUBNETS, MOST_SUBNETS)
     draw = _Draws(GENERATOR * _GAMMA ^ seed & _UINT64)
     count = max(draw.between(fewest, most), few + 4)  # seven hosts that there are always, and one for each further subnet
-    drawn_zones = draw.between(few, min(many, count - 4))
-    zones = max(drawn_zones, 2)
+    zones = draw.between(few, min(many, count - 4))
     names = ["User", "Enterprise", "Operational", *(f"Annex{n}" for n in range(zones - 3))][:zones]
     plant = names[2] if zones > 2 else "Enterprise"
     numbers = {"User": 2, "Enterprise": 3, "Op_Host": 0} | {zone: 1 for zone in names[3:]}
@@ -162,14 +153,7 @@ def generated(
         kind_of |= {name: zone for zone in names[3:] for name in lists[zone]}
         drawn = (words.get(kind_of.get(m.name, ""), m.value) if m.name != "User0" else m.value for m in machines)
         machines = [replace(machine, value=value) for machine, value in zip(machines, drawn, strict=True)]
-    if not defender:
-        machines, lists["Enterprise"] = machines[1:], [name for name in lists["Enterprise"] if name != "Defender"]
-    if drawn_zones == 1:
-        others = draw.shuffled([name for hosts in lists.values() for name in hosts if name != "User0"])
-        machines, lists, gated = [replace(m, subnet="Flat") for m in machines], {"Flat": ["User0", *others]}, []
-    verbs = tuple(verb for verb in parts.CAGE2_VERBS if not verb.startswith("Decoy"))
-    misled: dict[str, Any] = {"verbs": (*verbs, "Misinform"), "decoys": ()} if misinform else {}
-    return fields_of(machines, lists, "User0", gated) | misled
+    return fields_of(machines, lists, "User0", gated)
 
 
 def _range(what: str, value: Any, least: int, most: int) -> tuple[int, int]:

@@ -107,19 +107,14 @@ class Scenario:
         hosts: int | tuple[int, int] = (8, 30),
         subnets: int | tuple[int, int] = (2, 4),
         values: new_scenario.Values = "usual",
-        *,
-        misinform: bool = False,
-        defender: bool = True,
     ) -> "Scenario":
         """Draw a random network on which B_line and Meander play as CybORG's. hosts, subnets: the fewest and the most.
 
-        values: usual (much as in CAGE2), or any, to tell value and place apart. misinform: blue misinforms, as in CAGE1,
-        instead of choosing a decoy. defender: is there a host for blue's tools? The same seed gives the same network,
+        values: usual (much as in CAGE2), or any, to tell value and place apart. The same seed gives the same network,
         everywhere and for ever.
         """
-        fields = new_scenario.generated(seed, hosts, subnets, values, misinform=misinform, defender=defender)
-        kind = "-misinform" * misinform + "-open" * (not defender)
-        return cls(f"generated{new_scenario.GENERATOR}-{seed}{kind}", **fields)
+        fields = new_scenario.generated(seed, hosts, subnets, values)
+        return cls(f"generated{new_scenario.GENERATOR}-{seed}", **fields)
 
     @classmethod
     def check(cls, value: Any) -> "Scenario":

@@ -22,7 +22,6 @@ class DistinctInputs(NamedTuple):
 
     rows: np.ndarray  # [V, row words] uint64: V >= U, the last V - U were seen after the last action only
     used: int  # U
-    numbers: np.ndarray  # [V] int64: among the player's rows
     row_of: np.ndarray  # [T + 1, B] int64: the row of each step, and of what came after the last one
 
 
@@ -37,7 +36,7 @@ def distinct_rows(rollout: Rollout, seed: int | None = None) -> DistinctInputs:
         uniform(keys, 0, np.ones(used), draws)
         order = np.concatenate([np.argsort(draws, kind="stable"), np.arange(used, count)])
         met[:count], row_of = met[order], np.argsort(order, kind="stable")[row_of]
-    return DistinctInputs(rollout.rows[met[:count]], used, met[:count], row_of)
+    return DistinctInputs(rollout.rows[met[:count]], used, row_of)
 
 
 @compiled

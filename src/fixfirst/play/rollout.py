@@ -14,7 +14,6 @@ from fixfirst.game.base_world import DEFAULT_TIMEOUT_S, BaseWorld
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.orders.order import Workflow
-from fixfirst.policy.compiled_loop import Trajectory
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 from fixfirst.policy.turns import Player, play_on
@@ -72,12 +71,6 @@ class Rollout(NamedTuple):
     assigned: np.ndarray  # [B] index of each episode's workflow in `workflows`
     workflows: tuple[Workflow, ...]  # empty: played without one
     turns: np.ndarray | None = None  # [T + 1, B] of `turn_dtype`, where they were kept
-
-    @classmethod
-    def of(cls, track: Trajectory, player: Player, assigned: np.ndarray) -> "Rollout":
-        """Return what a player played, by its numbers of orders."""
-        rows = player.rows if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
-        return cls(**{name: getattr(track, name) for name in _BY_STEP}, rows=rows, assigned=assigned, workflows=())
 
     @classmethod
     def join(cls, rollouts: "Sequence[Rollout]") -> "Rollout":
@@ -174,8 +167,9 @@ def collect(
             before_turn=before_turn,
             turn_by_turn=bool(changes) or keep_turns,
         )
-        played = Rollout.of(track, player, assigned)
-        rollouts.append(played._replace(workflows=tuple(workflows), turns=np.array(turns) if keep_turns else None))
+        rows = player.rows if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
+        columns = {name: getattr(track, name) for name in _BY_STEP} | {"turns": np.array(turns) if keep_turns else None}
+        rollouts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows)))
     return Rollout.join(rollouts)
 
 

@@ -13,8 +13,7 @@ from fixfirst.base.compile import compiled
 from fixfirst.game import attackers, chance as dice, red_view, rules, state, tables
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.simulator import World
-from fixfirst.policy import host_network, network, reds, remembering
-from fixfirst.policy.host_player import HostPlayer, answer_host_rows
+from fixfirst.policy import network, reds, remembering
 from fixfirst.policy.memories import Memories, read_row
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import FREE, PolicyTable, answer_row, draw_action, enter_odds, find_row, opening_choice
@@ -49,11 +48,6 @@ class Trajectory(NamedTuple):
         )
 
 
-def is_compiled(player: PolicyTable) -> bool:
-    """Return whether a player can be asked in compiled code; a function cannot."""
-    return player.network is not None or isinstance(player, HostPlayer)
-
-
 def play_steps(
     world: World,
     player: PolicyTable,
@@ -66,7 +60,7 @@ def play_steps(
 
     memories: what the policy remembers, changed in place.
     """
-    assert is_compiled(player), "a function cannot be asked in compiled code"
+    assert player.network is not None, "a function cannot be asked in compiled code"
     first, more = 0, min(GROUP, world.num_envs) * len(track.packed_obs)
     words = track._replace(packed_obs=track.packed_obs.reshape(*track.held.shape, -1))
     learned = cast(Reds | None, world.reds)
@@ -76,9 +70,8 @@ def play_steps(
             learned.make_room(more)
         first = play_compiled(
             world.inside(),
-            None if player.network is None else player.network.actor,
+            player.network.actor,
             player.scratch,
-            player.side if isinstance(player, HostPlayer) else None,
             player.table,
             player.greedy,
             player.arrays,
@@ -97,35 +90,15 @@ def play_steps(
 
 @compiled
 def play_compiled(
-    inside,
-    actor,
-    scratch,
-    side,
-    answered,
-    greedy,
-    spec,
-    openings,
-    orders,
-    shields,
-    assigned,
-    memories,
-    seed,
-    first,
-    track,
-    red,
+    inside, actor, scratch, answered, greedy, spec, openings, orders, shields, assigned, memories, seed, first, track, red
 ):
     """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if a table is full.
 
-    side: a `HostSide` in place of actor and scratch, which are None then. red: a `RedSide`; None, if scripts alone attack.
-    The compiler leaves out what is None.
+    red: a `RedSide`; None, if scripts alone attack: the compiler leaves out what is not needed then.
     """
     steps, n = track.actions.shape
-    if actor is not None:
-        network.load_output_layer(actor, scratch.work)
-    if side is not None:
-        host_network.load_output(side.actor, side.work)
+    network.load_output_layer(actor, scratch.work)
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
-    numbers, new_orders = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
     nothing = np.zeros(1, memories.dtype)  # what is remembered when an episode begins
     filled, rows, table_slots = answered.filled, answered.rows, answered.slots
     cumulative, likely = answered.cumulative, answered.likely
@@ -151,8 +124,6 @@ def play_compiled(
         more = (stop - start) * (steps + 1)
         if filled[0] + more > len(rows):
             return start
-        if side is not None and side.inputs.filled[0] + more * len(side.facts.unit) > len(side.inputs.keys):
-            return start
         if red is not None and red_filled[0] + more > len(red_rows):
             return start
         for i in range(start, stop):
@@ -160,27 +131,19 @@ def play_compiled(
             if red is not None:
                 red_keys[i - start] = reds.red_key(chances[i].key, states[i].episode)
         for t in range(steps + 1):
-            answered_rows = filled[0]
             for i in range(start, stop):
-                memory, g, order, view = memories[i], i - start, assigned[i], states[i].observation
+                env, chance, memory, g = states[i], chances[i], memories[i], i - start
+                order, view = assigned[i], env.observation
                 for k in range(read.shape[1]):
                     read[g, k] = orders[order, k]
                 read_row(
                     memory, starts, listed, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, read, g
                 )
                 count = filled[0]
-                numbers[g] = find_row(table_slots, rows, filled, read, g)
-                if numbers[g] == count:
-                    new_orders[count - answered_rows] = order
-                    if actor is not None:
-                        answer_row(actor, rows, count, spec.words, scratch)
-                        enter_odds(scratch.work.outputs, cumulative, likely, count, greedy)
-            if side is not None:
-                end = filled[0]
-                answer_host_rows(side, rows, answered_rows, end, new_orders, spec.words, cumulative, likely, greedy)
-            for i in range(start, stop):
-                env, chance, memory, g = states[i], chances[i], memories[i], i - start
-                number, view = numbers[g], env.observation
+                number = find_row(table_slots, rows, filled, read, g)
+                if number == count:
+                    answer_row(actor, rows, number, spec.words, scratch)
+                    enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
                 for k in range(views.shape[2]):
                     views[t, i, k] = view[k]
                 hosts[t, i] = rules.held(env)

@@ -11,11 +11,8 @@ from fixfirst.base import arguments, array_files, errors
 from fixfirst.game.attacker_files import SHIPPED
 from fixfirst.game.base_world import pack
 from fixfirst.game.chance import chance_keys
-from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.host_facts import READS
-from fixfirst.policy.host_network import WEIGHT_SHAPES, HostNetwork
-from fixfirst.policy.host_player import HostPlayer, universal_spec
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.network import LAYERS, Network, shapes
 from fixfirst.policy.spec import PolicySpec
@@ -26,7 +23,6 @@ from fixfirst.runs.layout import RunFiles
 NamedOrder = Workflow | str
 Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
 POLICY = "policy"  # the kind of its files
-HOSTS = "hosts"  # what a policy for any network says of its weights
 MOST_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 
@@ -106,11 +102,8 @@ class Policy:
     @property
     def probabilities(self) -> Probabilities:
         """inputs [M, 52 + memory and workflow bits] -> probabilities [M, choices]."""
-        answer = self._odds()
+        answer = probabilities(self.network)
         return lambda inputs: answer(_bits("inputs", inputs, self.spec.inputs))
-
-    def _odds(self) -> Probabilities:
-        return probabilities(self.network)
 
     @property
     def network(self) -> Network:
@@ -230,53 +223,6 @@ class Policy:
         return (order,)
 
 
-@dataclass(frozen=True, eq=False)
-class UniversalPolicy(Policy):
-    """A policy for any network: the same weights read every host of every scenario. It follows any order, or none.
-
-    For example:
-
-        policy = ff.load_policy("universal").in_scenario(ff.Scenario.load("tiny"))
-        policy.act(np.zeros((1, 24)), workflow="user > enterprise > op_server > defender")
-    """
-
-    def __repr__(self) -> str:
-        return f"UniversalPolicy(in {self.spec.scenario.name}; any order, or none)"
-
-    @classmethod
-    def of(cls, weights: dict[str, np.ndarray], config: dict[str, Any], facts: dict[str, Any]) -> "UniversalPolicy":
-        """Return a policy of these weights in CAGE2, until another scenario is asked for."""
-        return cls(weights, None, universal_spec(UnitScheme.by_type(CAGE2)), config, facts)
-
-    def in_scenario(self, scenario: Scenario) -> "UniversalPolicy":
-        """Return it for another network, whose hosts are grouped by type."""
-        spec = universal_spec(UnitScheme.by_type(Scenario.check(scenario)))
-        return UniversalPolicy(self.weights, None, spec, self.config, self.facts)
-
-    def save(self, folder: Path, **facts: Any) -> None:
-        document = {"network": HOSTS, "reads": READS, "workflow": None, "versions": manifest.versions()}
-        noted = {name: fact for name, fact in self.facts.items() if name not in document}
-        folder.mkdir(parents=True, exist_ok=True)
-        array_files.write_pair(RunFiles(folder).policy_json, POLICY, document | noted | facts, self.weights)
-
-    def _odds(self) -> Probabilities:
-        return self.player()._odds
-
-    @property
-    def network(self) -> Network:
-        raise errors.PolicyError("a policy for any network has no network of its own for one scenario: play it as it is")
-
-    def player(self, *orders: NamedOrder, greedy: bool = False) -> "HostPlayer":
-        parsed = [order for named in orders for order in self.orders(named)]
-        return HostPlayer(HostNetwork.of(self.weights), parsed, spec=self.spec, greedy=greedy)
-
-    def orders(self, workflow: NamedOrder | None = None) -> tuple[Workflow, ...]:
-        return () if workflow is None else super().orders(workflow)
-
-    def to_torch(self) -> Any:
-        raise errors.PolicyError("to_torch() knows no policies for any network")
-
-
 def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
     """[N, number] of 0 and 1, from that or from one row: compiled code looks up weights by them, and checks nothing."""
     rows = np.atleast_2d(arguments.as_array(what, values, errors.PolicyError))
@@ -322,8 +268,6 @@ def load_policy(path: str | Path) -> Policy:
     facts, tensors = array_files.read_pair(RunFiles(folder).policy_json, POLICY)
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise errors.PolicyError(f"{RunFiles(folder).policy_json}: damaged (its {odd[0]} is not a table)")
-    if facts.get("network") == HOSTS:
-        return _universal(folder, facts, tensors)
     try:
         spec, order = PolicySpec.from_dict(facts), facts["workflow"]
         workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
@@ -333,20 +277,9 @@ def load_policy(path: str | Path) -> Policy:
     return Policy(tensors, workflow, spec, manifest.flat_settings(facts.get("config", {})), facts)
 
 
-def _universal(folder: Path, facts: dict[str, Any], tensors: dict[str, np.ndarray]) -> UniversalPolicy:
-    """Return the policy for any network in these files."""
-    path = RunFiles(folder).policy_json
-    if facts.get("reads") != READS:
-        raise errors.PolicyError(f"{path}: reads hosts as version {facts.get('reads')!r} did; this version reads {READS}")
-    array_files.check_tensors(RunFiles(folder).policy_tensors, tensors, WEIGHT_SHAPES)
-    return UniversalPolicy.of(tensors, manifest.flat_settings(facts.get("config", {})), facts)
-
-
 def load_parent(path: Path, spec: PolicySpec) -> Policy:
     """A policy whose weights a training can inherit: of the same memory, action set and unit types, or of none of these."""
     policy, scheme = load_policy(path), spec.units
-    if isinstance(policy, UniversalPolicy):
-        raise errors.ConfigError(f"{path}: plays any network; a training for one network cannot go on from it")
     for what, have, need in (
         ("memory", policy.spec.memory.name, spec.memory.name),
         ("action set", policy.spec.action_set.name, spec.action_set.name),

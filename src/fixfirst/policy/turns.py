@@ -12,7 +12,7 @@ from fixfirst.base import errors
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.chance import chance_keys
 from fixfirst.game.simulator import World
-from fixfirst.policy.compiled_loop import Trajectory, is_compiled, play_steps
+from fixfirst.policy.compiled_loop import Trajectory, play_steps
 from fixfirst.policy.memories import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
@@ -116,7 +116,7 @@ def play_on(
             f"the environments have the memory {own.spec.memory} and the action set {own.spec.action_set}, the policy has "
             f"{spec.memory} and {spec.action_set}; make them with the policy's, or with neither"
         )
-    if isinstance(player, PolicyTable) and is_compiled(player) and isinstance(world, World) and not turn_by_turn:
+    if isinstance(player, PolicyTable) and player.network is not None and isinstance(world, World) and not turn_by_turn:
         play_steps(world, player, assigned, policy_seed, track, own)
         return track
     access = np.empty((len(track.packed_obs), *world.access.shape), np.uint8)
