@@ -118,7 +118,7 @@ else:
 
 
 class _RaisesConfigError(ModelMetaclass):
-    """Whoever makes settings by calling their class gets our error, as for any other argument."""
+    """Raise our error where settings are made by calling their class, as for any other argument."""
 
     def __call__(cls, *values: Any, **named: Any) -> Any:
         try:

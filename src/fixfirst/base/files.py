@@ -192,7 +192,7 @@ def lock(file: int | IO[Any], *, wait: bool = False) -> None:
 
 
 def is_taken(descriptor: int) -> bool:
-    """Has somebody taken the lock? On Linux only asked, elsewhere found out by taking it for a moment."""
+    """Return whether somebody holds the lock: Linux answers that; elsewhere, by taking it for a moment."""
     if _CAN_ASK:
         wanted = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
         in_the_way, *_ = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, wanted))

@@ -16,7 +16,7 @@ _LEAST_SPREAD = 0.1  # between trainings, that the strategy reckons with at leas
 
 
 def make_strategy(config: SearchConfig, *stream: str | int, resumed: bool = False, idle: tuple[int, ...] = ()) -> Strategy:
-    """Return the strategy of a search. stream: of its random numbers; resumed: what earlier rounds earned will be told."""
+    """Return the strategy of a search. stream: of its random numbers; resumed: it will observe earlier rounds."""
     return Strategy(
         StrategyConfig(
             name="exhaustive" if config.strategy == "together" else config.strategy,

@@ -1,6 +1,6 @@
 """Gaussian process over orders: the posterior of every order's return, tried or not, given those that were observed.
 
-n told orders, p pending ones, m candidates, U unit types, G models.
+n observed orders, p pending ones, m candidates, U unit types, G models.
 
 d               distance of two orders, 0..1, in three ways
                 mallows    discordant pairs of unit types / all pairs (Kendall)
@@ -245,7 +245,7 @@ def largest_distances(size: int) -> np.ndarray:
 
 
 class OrderGP:
-    """The belief after some orders were told, with some pending if `with_pending` says so."""
+    """Posterior over orders, given those that were observed, and those that are pending if `with_pending` says so."""
 
     def __init__(self, orders: np.ndarray, values: np.ndarray, standard_errors: np.ndarray):
         """orders [n, U] of unit ids, n > 0; values and errors [n] of returns. Replicates are merged."""

@@ -225,7 +225,7 @@ class CrossJob(OrdersJob):
 
 
 def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
-    """Return what the policy earns under each order, told the order that serves it best there."""
+    """Return the returns of the policy under each order, prompted with the order that serves it best there."""
     with sessions.job_folder(job.folder):
         if (done := read_results(job)) is not None:
             return done

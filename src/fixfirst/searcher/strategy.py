@@ -161,7 +161,7 @@ class Strategy:
         return self._latest_gp[1].with_pending(np.array([workflow.order for workflow in self.pending]))
 
     def _tries(self) -> tuple[Counter[_Units], int]:
-        """Return how often each order was told or is pending, and how often the least tried one."""
+        """Return how often each order was observed or is pending, and how often the least tried one."""
         compliant = [workflow for workflow, _, _ in self.returns]
         tries = Counter(workflow.order for workflow in (*compliant, *self.without_return, *self.pending))
         return tries, min(tries.values()) if len(tries) == self.num_orders else 0
